@@ -160,7 +160,7 @@ type Event struct {
 	Created     string // time stamp of the start of what the event is about
 	Completed   string // time stamp of the end of what the event is about
 	PollLimit   string // the number of polls without an event after which a stream ends
-	Day         string // of a history: its day, such as 2026-01-31; HTTPRequest: the history must be of an earlier day
+	Day         string // day of the messages of a history (2026-01-31); HTTPRequest: the history must be of an earlier day
 	HasMore     string // of a history: "true" if an earlier day has messages, otherwise "false"
 	Description string // of a tool
 	State       string // HTTPRequest: the state of the agent that the client sends, as JSON
@@ -222,7 +222,7 @@ type RequestFacts struct {
 	// or member whose absence has a documented meaning (x-absent).
 	Omitted []string
 
-	Rule      string // mock only: the rule of the script that matched; "" if none did
+	Rule      string // mock only: the name of the script's rule that matched; "" if none did
 	Unmatched string // mock only: why no rule of the script matched; "" if one did or none was needed
 	Faulty    bool   // mock only: a fault changed the response
 }

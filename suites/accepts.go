@@ -69,15 +69,16 @@ func runAccepts(t *Conversation) {
 }
 
 // countParts returns the number of messages, tools and other parts in the request that
-// [Conversation.BuildRequest] returns for the template and e. It does not send the request.
+// [Conversation.BuildRequest] returns for the same arguments. It does not send the request.
 func (t *Conversation) countParts(template string, e spec.Event) int {
 	return len(t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts)
 }
 
 // sendAfterHistory tests whether the agent can reason and call a client tool if the request
-// contains earlier messages. It sends a prompt for each, unless the target does not support it. It
-// sends nothing if requests of the template contain only user messages and client tools, or if the
-// last run failed.
+// contains earlier messages. It sends a prompt that asks for reasoning, built from the template
+// with the given name and from e, and a prompt that asks for a tool call, built from the template
+// "tool-offer". It omits those that the target does not support. It sends nothing if requests of
+// the given template contain only user messages and client tools, or if the last run failed.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
 	parts := t.dialect.ParseRequest(t.BuildRequest(template, e)).Parts
@@ -95,13 +96,14 @@ func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 }
 
 // longIDLength is the length, in bytes, of the long ids that [Conversation.sendWithUnusualIDs]
-// sends. Many servers store ids in fields of 64 or 128 characters, although few documents state a
-// limit.
+// sends. Many servers store ids in fields of 64 or 128 characters, although few of the protocols
+// state a limit.
 const longIDLength = 200
 
 // sendWithUnusualIDs starts runs with unusual ids of the thread or the run: long ones, ones that
-// consist of digits, names that are special in JavaScript, one with a colon, and a UUID in capital
-// letters. It omits requests that the document does not allow.
+// consist of digits, names that are special in JavaScript, ones with a colon or with characters
+// that URLs must escape, and a UUID in capital letters. It omits requests that the dialect's
+// document does not allow.
 func (t *Conversation) sendWithUnusualIDs() {
 	send := func() {
 		r := t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))
@@ -134,7 +136,8 @@ func (t *Conversation) sendWithUnusualIDs() {
 }
 
 // longHistoryLength is the number of earlier messages in the request of
-// [Conversation.sendLongHistory]. A limit of 100 is common, although few documents state one.
+// [Conversation.sendLongHistory]. A limit of 100 is common, although few of the protocols state
+// one.
 const longHistoryLength = 130
 
 // sendLongHistory sends a prompt in a thread with many earlier messages of the user. It sends

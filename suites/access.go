@@ -49,10 +49,10 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends requests of all kinds as the primary user, and then sends requests for the
-// same threads, runs and files as each of the other principals. The other principals also request
-// the stream of a run, and cancel the run, while the primary user reads that stream. Checks verify
-// that the server refuses these requests, and that the primary user's stream continues.
+// requestAsOthers sends requests of all kinds as [spec.PrimaryUser], and then sends requests for
+// the same threads, runs and files as each of the other principals. The other principals also
+// request the stream of a run, and cancel the run, while the primary user reads that stream. Checks
+// verify that the server refuses these requests, and that the primary user's stream continues.
 // requestAsOthers omits requests that the dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.noteNewThread()
@@ -90,7 +90,8 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 
 // listenInOtherCase requests the stream of the current run as [spec.OtherUser], but with the thread
 // id in capital letters. It reads at most one event. The server may treat that id as a different
-// thread without events; the request therefore has a poll limit of 1, so that the stream ends soon.
+// thread without events; the request therefore asks it to end the stream after one poll that finds
+// no event.
 func (t *Conversation) listenInOtherCase() {
 	r := t.BuildRequest("listen", spec.Event{Thread: strings.ToUpper(t.Thread), PollLimit: "1"})
 	if len(t.dialect.ValidateRequest(r)) == 0 {
@@ -99,11 +100,11 @@ func (t *Conversation) listenInOtherCase() {
 	}
 }
 
-// runSecondUserFirst plays the second-user-first scenario. [spec.OtherUser] starts a run, and the
-// primary user then starts a run with the same id in another thread. The primary user also requests
-// data of the thread of spec.OtherUser. Checks verify that the run of spec.OtherUser does not
-// change the runs and histories of the primary user. The scenario is played only if [Target.Deep]
-// is set.
+// runSecondUserFirst plays the second-user-first scenario. [spec.OtherUser] starts a run, and
+// [spec.PrimaryUser] then starts a run with the same id in another thread. The primary user also
+// requests data of the thread of the other user. Checks verify that the run of the other user does
+// not change the runs and histories of the primary user. The scenario is played only if
+// [Target.Deep] is set.
 func runSecondUserFirst(t *Conversation) {
 	// The scenario leaves a thread of the other user on the server. Later test runs can then no
 	// longer test the history of a user without threads.
@@ -148,16 +149,16 @@ var templateCapabilities = map[string]string{
 	"tool-result": "client-tool", "tool-results": "client-tool", "resume": "interrupt", "resume-cancelled": "interrupt",
 }
 
-// canSend reports whether the dialect has the template and the target does not lack the capability
-// for it; see [templateCapabilities].
+// canSend reports whether the dialect has the template with the given name, and the target does not
+// lack the capability that its requests need; see [templateCapabilities].
 func (t *Conversation) canSend(template string) bool {
 	capability := templateCapabilities[cmp.Or(plainReplyTemplate(template), template)]
 	return t.HasTemplate(template) && !t.target.lacksCapability(capability)
 }
 
-// sendAsEach builds a request from the template and e, and sends it once as each principal in
-// others. If the template starts runs, each request has a new run id. The current run is then the
-// one with the last of these ids.
+// sendAsEach builds a request from the template with the given name and from e, and sends it once
+// as each principal in others. If the template starts runs, each request has a new run id, and
+// t.Run is then the last of these ids.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -177,8 +178,8 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 }
 
 // requestStoredAsOthers sends requests about stored data (history, uploads, signed URLs,
-// transcriptions), first as the primary user and then as each principal in others. If others
-// contains [spec.OtherUser], it also requests the latest history of the other user. It omits
+// transcriptions), first as [spec.PrimaryUser] and then as each principal in others. If others
+// contains [spec.OtherUser], it also requests the history of that user's latest thread. It omits
 // requests that the dialect or the target does not support.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event

@@ -127,7 +127,7 @@ func (t *Conversation) uploadOthers() {
 }
 
 // optionalTemplates are the templates whose requests a server may refuse although they are valid.
-// The documents do not state which types of images a server stores, or how short a recording may
+// The protocols do not state which types of images a server stores, or how short a recording may
 // be.
 var optionalTemplates = []string{"attach-type-svg", "attach-type-icon", "transcribe-short"}
 
@@ -153,7 +153,7 @@ func (t *Conversation) sendImageTypes() {
 
 // upload sends r, a valid request with a file, and reports whether the server accepted it. If the
 // server refuses the file as too large (status 413), upload removes the exchange from the
-// recording, because the documents do not state the maximum size.
+// recording, because the protocols do not state the maximum size.
 func (t *Conversation) upload(r spec.Request) bool {
 	n := t.exchangeCount()
 	if t.Send(r) {

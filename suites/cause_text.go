@@ -92,9 +92,9 @@ func joinFirst(names []string, limit int) string {
 }
 
 // describeResponse returns a description of the response for a message, such as `404 Not Found,
-// body: '{"detail":"Not Found"}'`. It contains the status line. If the exchange has a symptom, it
-// also contains the content type or the beginning of the body. If there was no response, the
-// description states this and the reason, if known.
+// body: '{"detail":"Not Found"}'`. It contains the status line. If o.symptom is set and the body is
+// not empty, it also contains the content type or the beginning of the body. If there was no
+// response, the description states this and the reason, if known.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {

@@ -117,9 +117,10 @@ func classifyError(err error) (kind, why string) {
 }
 
 // fatalCauses returns a slice with the fatal cause that the exchanges in parts show, or nil if they
-// show none. It judges only valid requests of the primary user. There is a fatal cause if each
-// request that starts a run has a symptom. Otherwise, there is one if each request that only
-// requests a stream has a symptom. The kind of the cause is the most frequent of these symptoms.
+// show none. It judges only valid requests of [spec.PrimaryUser]. There is a fatal cause if each
+// request that starts a run has a symptom, such as [symptomNotFound]. Otherwise, there is one if
+// each request that only requests a stream has a symptom. The kind of the cause is the most
+// frequent of these symptoms.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -175,10 +176,11 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 	return slices.ContainsFunc(parts, func(p ScenarioResult) bool { return slices.ContainsFunc(p.summaries, matches) })
 }
 
-// findNotScripted returns a cause if the agent does not follow the test prompts. Its kind is
-// [symptomNoText] if no response contains text, and [symptomNotScripted] otherwise. Its evidence is
-// the first stream without a symptom in the scenario "text". findNotScripted returns false if the
-// agent follows the prompts, if it need not follow them, or if there is no such stream.
+// findNotScripted returns a cause if the agent does not follow the test prompts (docs/prompts.md).
+// Its kind is [symptomNoText] if no response contains text, and [symptomNotScripted] otherwise. Its
+// evidence is the first stream without a symptom in the scenario "text". findNotScripted returns
+// false if the agent follows the prompts, if it need not follow them, or if there is no such
+// stream.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
@@ -276,9 +278,10 @@ func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.exchange.status
 }
 
-// affectsEvent reports whether a finding can be a consequence of the cause. The argument e is the
-// event to which the finding refers. affectsEvent returns false if the exchange of e does not match
-// the cause (see [Cause.matchesSymptom]), or if the symptom does not affect events of e's kind.
+// affectsEvent reports whether a finding in p can be a consequence of the cause. The argument e is
+// the event to which the finding refers. affectsEvent returns false if the exchange of e does not
+// match the cause (see [Cause.matchesSymptom]), or if the symptom does not affect events of e's
+// kind.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

@@ -87,7 +87,7 @@ const MaxCombinations = 2000
 //
 // The combinations depend only on the seed, the dialect and what the target supports. The result is
 // nil if the dialect cannot send prompts. It is also nil if the agent does not follow the test
-// prompts, because checks could not judge its replies.
+// prompts (docs/prompts.md), because checks could not judge its replies.
 func (t *Target) combinations() (all []*combination) {
 	scenario := sequenceScenario("", nil)
 	if !t.isScripted || !scenario.AppliesTo(t.Dialect) {

@@ -32,8 +32,9 @@ func (c *combinationPlayer) word() string {
 // object returns a JSON object with one member, whose value is a result of word.
 func (c *combinationPlayer) object() string { return `{"city":` + jsonText(c.word()) + `}` }
 
-// ask sends the test prompt with the given name and arguments and reads the reply to its end. For
-// example, the scenario "slow" and the args "8 80" select the prompt "conformance:slow 8 80".
+// ask sends the test prompt (docs/prompts.md) with the given name and arguments, and reads the
+// reply to its end. For example, the scenario "slow" and the args "8 80" select the prompt
+// "conformance:slow 8 80".
 func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
@@ -75,7 +76,7 @@ func (c *combinationPlayer) askInterrupt(payload, answer string) {
 }
 
 // answerInterrupt is like [combinationPlayer.askInterrupt], but builds the request that resumes the
-// run from the given template.
+// run from the template with the given name.
 func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	c.ask("interrupt", payload)
 	if reply, ok := c.replyEvent(template); ok && c.allowsReply(template, reply) {
@@ -118,11 +119,11 @@ func (c *combinationPlayer) sendRefused() {
 }
 
 // invalidMembers returns prompts with one invalid member in the body. The text of the prompt and
-// the thread id are valid. The document may state with which status codes the server must refuse
-// such a prompt. The result contains one prompt for each class of these codes (such as 4xx), in
-// ascending order, and one if the document states no status code. If there are prompts whose invalid
-// member is at the top level of the body, and thus outside the message, one of these comes first.
-// invalidMembers does not send the requests and does not change the current run.
+// the thread id are valid. The dialect's document may state with which status codes the server must
+// refuse such a prompt. The result contains one prompt for each class of these codes (such as 4xx),
+// in ascending order, and one if the document states no status code. If there are prompts whose
+// invalid member is at the top level of the body, and thus outside the message, one of these comes
+// first. invalidMembers does not send the requests and does not change the current run.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()

@@ -61,11 +61,11 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
 
-// StartRun sets t.Run to a new id, sends the request that it builds from the template and e, and
-// reads the response to its end. It reports whether the response is successful (status 2xx). If the
-// server refuses the request because of a conflict (status 409) or because it is busy (429 or 503),
-// StartRun may repeat it once, with a new run id. If the server refuses both requests because it is
-// busy, the conversation is incomplete.
+// StartRun sets t.Run to a new id, sends the request that [Conversation.BuildRequest] returns for
+// the same arguments, and reads the response to its end. It reports whether the response is
+// successful (status 2xx). If the server refuses the request because of a conflict (status 409) or
+// because it is busy (429 or 503), StartRun may repeat it once, with a new run id. If the server
+// refuses both requests because it is busy, the conversation is incomplete.
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
@@ -141,8 +141,8 @@ func IsInconclusive(err error) bool {
 	return IsRunTimeout(err) || isLimit || isBusy
 }
 
-// SendTemplate sends the request that it builds from the template and e, in the same way as
-// [Conversation.Send]. It does not change the current thread and run.
+// SendTemplate sends the request that [Conversation.BuildRequest] returns for the same arguments,
+// in the same way as [Conversation.Send]. It does not change the current thread and run.
 func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
 	return t.Send(t.BuildRequest(template, e))
 }
@@ -237,16 +237,17 @@ func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	}
 }
 
-// respondsWithStream reports whether the response to a request of the template is the event stream
-// of the run. It returns false if the dialect does not have the template.
+// respondsWithStream reports whether the response to a request of the template with the given name
+// is the event stream of the run. It returns false if the dialect does not have the template.
 func (t *Conversation) respondsWithStream(template string) bool {
 	o, ok := t.dialect.TemplateOperation(template)
 	return ok && o.IsStream
 }
 
-// BuildRequest builds a request from the template and e. The request is for the current run, and
-// for the thread e.Thread or, if that is "", the current thread. If the request cannot be built,
-// the conversation ends with an error.
+// BuildRequest builds a request from the template with the given name, with the fields of e as the
+// values of its placeholders. The request is for the current run, and for the thread e.Thread or,
+// if that is "", the current thread. If the dialect does not have the template, the conversation
+// ends with an error.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread

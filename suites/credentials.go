@@ -20,21 +20,22 @@ func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
 
-// hasUserCredentials reports whether credentials of the primary user are configured, in the base
+// hasUserCredentials reports whether credentials of [spec.PrimaryUser] are configured, in the base
 // URL or in a header field.
 func (t *Target) hasUserCredentials() bool {
 	return t.Base != nil && t.Base.User != nil ||
 		slices.ContainsFunc(t.Header, func(f spec.HeaderField) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// sendsDefaultCredential reports whether the requests of the primary user have the credential
-// [redact.DefaultCredential]. Scenarios about missing credentials are then not played.
+// sendsDefaultCredential reports whether the requests of [spec.PrimaryUser] have the credential
+// [redact.DefaultCredential]. This is the case if the dialect requires credentials and none are
+// configured. Scenarios about missing credentials are then not played.
 func (t *Target) sendsDefaultCredential() bool {
 	return !t.hasUserCredentials() && t.Dialect.RequiresCredentials()
 }
 
-// RedactedHeader returns the header fields that the requests of the given principal have besides
-// their own, with [redact.Placeholder] in place of each value except [redact.DefaultCredential].
+// RedactedHeader returns the header fields that the client adds to each request of the given
+// principal, with [redact.Placeholder] in place of each value except [redact.DefaultCredential].
 func (t *Target) RedactedHeader(who spec.Principal) spec.Header {
 	header := t.headerFor(who, rand.New(rand.NewPCG(0, 0)))
 	for i, f := range header {
@@ -45,10 +46,10 @@ func (t *Target) RedactedHeader(who spec.Principal) spec.Header {
 	return header
 }
 
-// headerFor returns the header fields that the requests of the given principal have. Principals
-// differ only in their credentials. [spec.Anonymous] has none, and those of [spec.UnknownUser] are
-// random; the argument ids is the source of randomness. The result for a principal in [derivations]
-// is valid only if derivedPrincipals returns that principal.
+// headerFor returns the header fields that the client adds to each request of the given principal.
+// Principals differ only in their credentials. [spec.Anonymous] has none, and those of
+// [spec.UnknownUser] are random; the argument ids is the source of randomness. The result for a
+// principal in [derivations] is valid only if derivedPrincipals returns that principal.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -91,7 +92,7 @@ func basicScheme(value string) (scheme string, ok bool) {
 	return scheme, ok && strings.EqualFold(scheme, "Basic")
 }
 
-// derivations maps the principals whose credentials are derived from those of the primary user to
+// derivations maps the principals whose credentials are derived from those of [spec.PrimaryUser] to
 // functions that derive an invalid secret from a valid one. Such a function returns false if the
 // secret has an unsuitable form.
 var derivations = map[spec.Principal]func(secret string) (string, bool){
@@ -99,7 +100,7 @@ var derivations = map[spec.Principal]func(secret string) (string, bool){
 }
 
 // derivedPrincipals returns the principals in [derivations] whose credentials are certainly
-// invalid. It omits a principal if one of the primary user's secrets has an unsuitable form,
+// invalid. It omits a principal if one of the secrets of [spec.PrimaryUser] has an unsuitable form,
 // because each secret may suffice to identify the user. It also omits a principal whose credentials
 // are those of [spec.OtherUser].
 func (t *Conversation) derivedPrincipals() (all []spec.Principal) {
@@ -215,8 +216,8 @@ func (t *Target) newClients(cfg wire.Config, ids *rand.Rand) (map[spec.Principal
 	return all, nil
 }
 
-// checkCredentials returns an error if t.OtherHeader is not empty although the primary user has no
-// credentials, or if it contains the credentials of the primary user.
+// checkCredentials returns an error if t.OtherHeader is not empty although [spec.PrimaryUser] has
+// no credentials, or if it contains the credentials of that user.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // The maximum number of threads whose replies the crowd scenario reads at the same time. A lower
-// stream limit of the target takes precedence.
+// [Target.StreamLimit] takes precedence.
 const (
 	crowdSize     = 16
 	deepCrowdSize = 64 // if [Target.Deep] is set
@@ -18,9 +18,10 @@ const (
 // runCrowd plays the crowd scenario, in which many threads have open streams at the same time. It
 // sends a prompt with a different random text to each thread, and then asks each thread for the
 // previous message. Checks verify that each reply contains the text of its own thread. It also
-// starts idle runs in all threads, and slow runs and runs whose replies have several messages,
-// steps or tool calls in a few of them. Checks verify that the deltas of the slow runs arrive as
-// they are produced. If the agent does not follow the test prompts, runCrowd sends nothing.
+// starts runs that send nothing for a while in all threads, and slow runs and runs whose replies
+// have several messages, steps or tool calls in a few of them. Checks verify that the deltas of the
+// slow runs arrive as they are produced. If the agent does not follow the test prompts
+// (docs/prompts.md), runCrowd sends nothing.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return

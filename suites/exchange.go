@@ -96,9 +96,10 @@ func (t *Conversation) completeExchange(
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost adds the size of response r to the totals of tracker and returns nil. If the body has
-// a content coding and the tracker has stopped requests, recordCost does not decode the body. It
-// then returns the reason, with which the caller must call abandon. recordCost may set r.End; see
+// recordCost adds the size of response r to the totals of tracker and returns nil. If guard.tripped
+// is set, it counts r as a response that exceeded a limit. If the body has a content coding and the
+// tracker has stopped requests, recordCost does not decode the body. It then returns the reason,
+// with which the caller must call [abandon]. recordCost may set r.End; see
 // [Conversation.checkDecodedSize].
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)

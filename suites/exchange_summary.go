@@ -55,7 +55,7 @@ type exchangeSummary struct {
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
-	isPlain       bool   // the primary user sent a valid request for an operation, which accepts no content coding
+	isPlain       bool   // a valid request of the primary user for an operation, other than one that accepts gzip
 	prompt        string // text of the last user message in the request
 
 	statusRequirement string     // id of the requirement on the status of a successful response
@@ -192,8 +192,8 @@ func (o *exchangeSummary) classify(d *dialect.Dialect, r spec.Response) {
 // prefixOf returns the first [maxBodyPrefix] bytes of body, or all if it is shorter.
 func prefixOf(body []byte) []byte { return body[:min(len(body), maxBodyPrefix)] }
 
-// headSymptom returns the symptom that the status of the response or the lack of a response shows,
-// or "" if there is none. It uses the fields status and end.
+// headSymptom returns the symptom, such as [symptomNotFound], that the status of the response or
+// the lack of a response shows, or "" if there is none. It uses the fields status and end.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -216,8 +216,8 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom that the body of r, a response in dialect d, shows, or "" if there
-// is none. It ignores responses without a success status (2xx).
+// bodySymptom returns the symptom, such as [symptomEmpty], that the body of r, a response in
+// dialect d, shows, or "" if there is none. It ignores responses without a success status (2xx).
 func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) string {
 	switch {
 	case o.status/100 != 2:

@@ -18,7 +18,8 @@ import (
 // Declare declares a Ginkgo suite for target t, with one spec (It) for each scenario and check. The
 // labels of a spec are the ids of the check and its requirements. The function base must return the
 // base URL of the target, which replaces t.Base. Declare calls it when the specs run, so that the
-// suite can start the server first. All scenarios are played before the first spec.
+// suite can start the server first. All scenarios are played before the first spec. If the target
+// is invalid, the suite fails.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}

@@ -132,8 +132,8 @@ func runLatest(t *Conversation) {
 }
 
 // fetchLatest requests the history without a thread id until the response is the history of the
-// current thread; see [Conversation.pollHistory]. If before is true, it also requests the history
-// before a day, again without a thread id. This is the day after that of the last response.
+// current thread; see [Conversation.pollHistory]. If before is true and the last history states its
+// day, fetchLatest then requests the history before the next day, again without a thread id.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""
@@ -144,8 +144,8 @@ func (t *Conversation) fetchLatest(before bool) {
 	t.Thread = mine
 }
 
-// fetchHistory sends one history request, which it builds from e. It returns the history in the
-// response, or the zero event if there is none.
+// fetchHistory sends one request that it builds from the template "history" and e. It returns the
+// history in the response, or the zero event if there is none.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.SendTemplate("history", e)
 	return t.LastEvent(spec.History)

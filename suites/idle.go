@@ -8,11 +8,11 @@ import (
 )
 
 // runIdleLimit plays the idle-limit scenario. It starts several runs that send no events for some
-// seconds, and reads their streams at the same time, up to the stream limit of the target. It
-// requests all streams but one with a limit of one or three idle polls, after which the server must
-// end the stream. The stream without a limit must continue to the end of its run. Checks judge when
-// the streams end and how they are kept alive. Finally, runIdleLimit requests the stream of a run
-// that sends text, with large limits on idle polls.
+// seconds, and reads their streams at the same time, as many as [Target.StreamLimit] allows. All
+// requests for these streams but one ask the server to end the stream after one or three polls that
+// find no event. The other stream must continue to the end of its run. Checks judge when the
+// streams end and how they are kept alive. Finally, runIdleLimit requests the stream of a run that
+// sends text, to be ended after many such polls.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.
 	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "4500")
@@ -86,10 +86,10 @@ func runIdleLimit(t *Conversation) {
 const leaveSilent = 1300 * time.Millisecond
 
 // runIdleEnded plays the idle-ended scenario. It starts two runs that send no events for some
-// seconds. It requests the stream of the first run with a limit of one idle poll, and leaves the
-// stream of the second run after [leaveSilent]. Then it resumes the first stream, and reads both
-// streams from the beginning. Checks verify that both runs continue, and that the resumed stream is
-// complete.
+// seconds. It requests that the stream of the first run end after one poll that finds no event, and
+// leaves the stream of the second run after [leaveSilent]. Then it resumes the first stream, and
+// reads both streams from the beginning. Checks verify that both runs continue, and that the
+// resumed stream is complete.
 func runIdleEnded(t *Conversation) {
 	var runs []runRef
 	for range 2 {

@@ -107,9 +107,9 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// promptUntilAccepted sends a prompt for the given words in the current thread, each time after a
-// short pause, until the server accepts it and the run does not fail. It gives up after the first
-// attempt that begins more than [unlockTimeout] after the call.
+// promptUntilAccepted sends the test prompt "text" with the given words in the current thread, each
+// time after a short pause, until the server accepts it and the run does not fail. It gives up
+// after the first attempt that begins more than [unlockTimeout] after the call.
 func (t *Conversation) promptUntilAccepted(words string) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
@@ -190,7 +190,7 @@ func runLateReader(t *Conversation) {
 }
 
 // maxLiveReaders is the maximum number of streams that the live-cursors scenario reads at the same
-// time. A lower stream limit of the target takes precedence.
+// time. A lower [Target.StreamLimit] takes precedence.
 const maxLiveReaders = 4
 
 // runLiveCursors plays the live-cursors scenario. While a run is in progress, it requests the

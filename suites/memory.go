@@ -88,10 +88,11 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 	}
 }
 
-// prependMessage inserts a message into an array that is a member of body, a decoded JSON object.
-// The new message is a modified copy of an existing one, and precedes it. This is the last message
-// whose JSON text contains text exactly once, as a JSON string; replacer makes the changes in the
-// JSON text. prependMessage returns false if it inserted no message.
+// prependMessage inserts a modified copy of a message directly before that message. The messages
+// are in an array that is a member of body, a decoded JSON object. The copied message is the last
+// one whose JSON text contains text, encoded as a JSON string, exactly once. The copy is the result
+// of replacer for the JSON text of the message. prependMessage returns false if there is no such
+// message or the result is not valid JSON.
 func prependMessage(body map[string]any, text string, replacer *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)

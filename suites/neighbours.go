@@ -49,8 +49,8 @@ var neighbourScenarios = []Scenario{
 }
 
 // forget removes the exchange with index n, counted from 0, and all later ones from the recording,
-// so that checks do not judge them. It is used for requests that a server may refuse even though the
-// document does not say so.
+// so that checks do not judge them. It is used for requests that a server may refuse even though
+// the dialect's document does not say so.
 func (t *Conversation) forget(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,8 +84,9 @@ func (t *Conversation) forgetIfRefused(send func()) {
 }
 
 // forgetIfFailed calls send, which sends requests, and reports whether the last one was successful;
-// see hasFollowedLastRequest. If not, it calls [Conversation.forgetRefused] for the exchanges. It is
-// used for values that a server may refuse although the document does not state so.
+// see [Conversation.hasFollowedLastRequest]. If not, it calls [Conversation.forgetRefused] for the
+// exchanges. It is used for values that a server may refuse although the dialect's document does
+// not state so.
 func (t *Conversation) forgetIfFailed(send func()) bool {
 	n := t.exchangeCount()
 	if send(); t.hasFollowedLastRequest() {
@@ -104,13 +105,13 @@ func (t *Conversation) wasRefused() bool {
 // startIfTaken starts a run with a prompt that it builds from e, and reports whether the server
 // accepted it. The argument run is the id of the run; "" stands for a new id. If the server refuses
 // the request or the run fails, startIfTaken calls [Conversation.forgetRefused] for the exchange,
-// because the documents do not define which strings are valid ids.
+// because the protocols do not define which strings are valid ids.
 func (t *Conversation) startIfTaken(run string, e spec.Event) bool {
 	return t.startTemplateIfTaken("prompt", run, e)
 }
 
-// startTemplateIfTaken is like [Conversation.startIfTaken], but builds the request from the given
-// template.
+// startTemplateIfTaken is like [Conversation.startIfTaken], but builds the request from the
+// template with the given name.
 func (t *Conversation) startTemplateIfTaken(template, run string, e spec.Event) bool {
 	n := t.exchangeCount()
 	if t.Run = run; run == "" {
@@ -159,8 +160,8 @@ func similarNames(id string) []string {
 // similar: UUIDs and, if the dialect's document allows them, other strings. In each thread, it asks
 // for the previous message, sends another message, and finally asks again and requests the history.
 // Checks verify that each thread contains only its own messages. If the server refuses an id,
-// runSimilarThreads omits that thread. If the agent does not follow the test prompts, it sends
-// nothing.
+// runSimilarThreads omits that thread. If the agent does not follow the test prompts
+// (docs/prompts.md), it sends nothing.
 func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return
@@ -255,9 +256,9 @@ func runRunIDs(t *Conversation) {
 // second prompt in the thread, which the server may accept or refuse. After the stream, it sends a
 // third prompt. Checks verify that the first stream ends correctly and that the server accepts the
 // third prompt. A refused second prompt must not affect the first run. If the server accepts the
-// second prompt, the checks do not judge the content of the replies, because the documents do not
-// define whether a run may replace another. If the stream limit of the target is 1, runBusyThread
-// sends nothing.
+// second prompt, the checks do not judge the content of the replies, because the protocols do not
+// define whether a run may replace another. If [Target.StreamLimit] is 1, runBusyThread sends
+// nothing.
 func runBusyThread(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -272,8 +273,8 @@ func runBusyThread(t *Conversation) {
 
 // runBusyUser plays the busy-user scenario. It sends two prompts of one user in the same thread.
 // While it sends the second one, a stream of that user in another thread is open. Checks verify
-// that the server accepts both prompts, and that it recalls none of them in a third thread. If the
-// stream limit of the target is 1, runBusyUser sends nothing.
+// that the server accepts both prompts, and that it recalls none of them in a third thread. If
+// [Target.StreamLimit] is 1, runBusyUser sends nothing.
 func runBusyUser(t *Conversation) {
 	if t.target.StreamLimit == 1 {
 		return
@@ -296,8 +297,8 @@ func runBusyUser(t *Conversation) {
 }
 
 // besideOffer calls send while the stream of a slow run in another thread is open. The request for
-// that run offers a client tool named "measure". If the target does not support such a run, or its
-// stream limit is 1, besideOffer only calls send.
+// that run offers a client tool named "measure". If the target does not support such a run, or
+// [Target.StreamLimit] is 1, besideOffer only calls send.
 func (t *Conversation) besideOffer(send func()) {
 	if !t.respondsWithStream("tool-offer") || t.target.StreamLimit == 1 || t.target.lacksCapability("slow") {
 		send()
@@ -316,7 +317,7 @@ func (t *Conversation) besideOffer(send func()) {
 // each of four threads, the function elicits an interrupt or a call of a client tool. Then it sends
 // the replies in a different order, and asks for the previous message in each thread. The argument
 // prompt is the name of the test prompt, "client-tool" or "interrupt", and replyTemplate is the
-// template of the replies.
+// name of the template for the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
@@ -356,8 +357,8 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 // runCancelOlder plays the cancel-older scenario. It starts a run, then further runs with similar
 // ids in the same thread and one with the same id in another thread. It cancels the first run while
 // the client reads the streams of the others. It repeats this with other ids and, if the dialect
-// has it, with the template "automation". Checks verify that the other runs continue. If the stream
-// limit of the target is 1, runCancelOlder sends nothing.
+// has it, with the template "automation". Checks verify that the other runs continue. If
+// [Target.StreamLimit] is 1, runCancelOlder sends nothing.
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
@@ -369,8 +370,8 @@ func runCancelOlder(t *Conversation) {
 }
 
 // cancelOlder starts the run that older identifies, and then the runs in younger. It starts fewer
-// of them if all streams together would exceed the stream limit of the target. It cancels the first
-// run while the client reads the other streams. The argument template is the template of the
+// of them if all streams together would exceed [Target.StreamLimit]. It cancels the first run while
+// the client reads the other streams. The argument template is the name of the template for the
 // requests that start the runs. If the server refuses the first one, cancelOlder sends no further
 // requests. If the stream limit is 1, it sends none.
 func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
@@ -391,9 +392,9 @@ func (t *Conversation) cancelOlder(template string, older runRef, younger []runR
 
 // runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
 // sends cancel requests for runs of the same thread that have ended or do not exist. If the server
-// refuses one of them, the exchange is removed from the recording. If the document requires a run
-// id in cancel requests, the client also sends one without it. Checks verify that the run
-// continues.
+// refuses one of them, the exchange is removed from the recording. If the dialect's document
+// requires a run id in cancel requests, the client also sends one without it. Checks verify that
+// the run continues.
 func runCancelNoRun(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
 	ended := t.Run

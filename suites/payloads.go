@@ -13,7 +13,7 @@ import (
 
 // payloadScenarios are the scenarios in which servers store or repeat values of many kinds, and
 // those in which a thread has many different turns. They send prompts only if the agent follows the
-// test prompts, because checks compare the replies with the prompts.
+// test prompts (docs/prompts.md), because checks compare the replies with the prompts.
 var payloadScenarios = []Scenario{
 	{
 		Name: "payloads", Doc: "texts of many kinds, each repeated by the reply, by recall and by the history",
@@ -36,9 +36,10 @@ var payloadScenarios = []Scenario{
 	},
 }
 
-// newPayloadPlayer returns a player for conversation t. The argument name becomes a part of the
-// results of [combinationPlayer.word]. If the agent does not follow the test prompts,
-// newPayloadPlayer returns false, and the scenario must send nothing.
+// newPayloadPlayer returns a player for conversation t. The argument name, which must be unique
+// among the scenarios that use a player, becomes a part of the results of [combinationPlayer.word].
+// If the agent does not follow the test prompts (docs/prompts.md), newPayloadPlayer returns false,
+// and the scenario must send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
@@ -119,7 +120,8 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 // greater than 65,536, a common limit of buffers and database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread sets c.Thread to a new id and passes send to forgetIfFailed.
+// tryInNewThread sets c.Thread to a new id and passes send, which sends requests in that thread, to
+// [Conversation.forgetIfFailed].
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
 	c.forgetIfFailed(send)
@@ -221,7 +223,7 @@ var toolResults = []string{
 	"", " ", "{}", `""`, "null", `{ "a" : [ 1 , null ] }`, `"quoted"`, "1e3", `costs $& and $$5 \1`, "Error: no paint",
 }
 
-// toolNames are names of client tools, for which the documents allow any text. Some names contain
+// toolNames are names of client tools, for which the protocols allow any text. Some names contain
 // characters that an incorrect server may replace or treat as separators, and one is longer than 64
 // characters.
 var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}

@@ -18,10 +18,11 @@ var rangeScenarios = []Scenario{{
 // four digits.
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
-// runRangeEnds plays the range-ends scenario. If the document limits the length of run ids, it
-// starts, reads and cancels two runs with ids of the maximum length. One of the ids contains
-// characters that URLs must escape. Then it requests the history of the thread, as a whole and for
-// each of the [remoteDays]. It omits requests that the dialect or the target does not support.
+// runRangeEnds plays the range-ends scenario. If the dialect's document limits the length of run
+// ids, it starts, reads and cancels two runs with ids of the maximum length. One of the ids
+// contains characters that URLs must escape. Then it requests the history of the thread, as a whole
+// and for each of the [remoteDays]. It omits requests that the dialect or the target does not
+// support.
 func runRangeEnds(t *Conversation) {
 	if longest := t.dialect.MaxRunID("listen"); longest > 0 {
 		id := t.NewID()

@@ -10,7 +10,8 @@ import (
 
 // runRefusals plays the refusals scenario. For each operation, it sends valid requests, and then
 // variants of them that are invalid in one or two respects. Checks compare the responses with those
-// that the document describes. Operations for which isProbeable returns false are omitted.
+// that the dialect's document describes. Operations for which [Conversation.isProbeable] returns
+// false are omitted.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := t.newInvalidRequestSet()
@@ -39,9 +40,9 @@ func runRefusals(t *Conversation) {
 	}
 }
 
-// isProbeable reports whether the refusals scenario can test operation o with requests of the given
-// template. This requires that the target supports the operation, that the suite can send a valid
-// request of the template, and that the server must accept that request.
+// isProbeable reports whether the refusals scenario can test operation o with requests of the
+// template with the given name. This requires that the target supports the operation, that the
+// suite can send a valid request of the template, and that the server must accept that request.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return !slices.Contains(optionalTemplates, template)
@@ -85,8 +86,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// wrongTypeShare determines how many variants of invalid requests are sent: one in wrongTypeShare.
-// If [Target.Deep] is set, all of them are sent. See [dialect.SeenInvalidRequests.KeepVariant].
+// wrongTypeShare determines how many variants of invalid requests are sent, such as one with a
+// further value of a wrong type: one in wrongTypeShare. If [Target.Deep] is set, all of them are
+// sent. See [dialect.SeenInvalidRequests.KeepVariant].
 const wrongTypeShare = 20
 
 // newInvalidRequestSet returns an empty set for the invalid requests of one operation. Its
@@ -118,10 +120,10 @@ func (t *Conversation) unseenInvalidRequests(
 	})
 }
 
-// probeReply builds a valid reply from the template and sends it. If the server accepts it,
-// probeReply also sends invalid replies that are derived from valid ones, except those in known,
-// and adds them to known. Before each reply, it elicits a new tool call or interrupt, for example;
-// see newReply.
+// probeReply sends a valid reply that it builds from the template with the given name. If the
+// server accepts it, probeReply also sends invalid replies that are derived from valid ones, except
+// those in known, and adds them to known. Before each reply, it makes the server send what the
+// reply refers to, such as a tool call; see [Conversation.newReply].
 func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {

@@ -54,18 +54,18 @@ var replyScenarios = []Scenario{
 // such a reply, because people usually take even more time to answer.
 const lateReplyDelay = 1500 * time.Millisecond
 
-// replyLate elicits a tool call or an interrupt (see newReply), waits for [lateReplyDelay], and
-// sends the reply, which it builds from the template.
+// replyLate elicits a tool call or an interrupt (see [Conversation.newReply]), waits for
+// [lateReplyDelay], and sends the reply, which it builds from the template with the given name.
 func (t *Conversation) replyLate(template string) {
 	if e, ok := t.newReply(template); ok && t.Sleep(lateReplyDelay) {
 		t.SendAndRead(template, e)
 	}
 }
 
-// promptInsteadOf elicits a tool call or an interrupt (see newReply), and then sends prompts instead
-// of the reply that the template describes. If the server refuses a prompt or the run fails, the
-// exchange is removed from the recording (see startIfTaken), because the protocol documents do not
-// state whether the server must accept the prompt.
+// promptInsteadOf elicits a tool call or an interrupt (see [Conversation.newReply]), and then sends
+// prompts instead of a reply from the template with the given name. If the server refuses a prompt
+// or the run fails, the exchange is removed from the recording (see [Conversation.startIfTaken]),
+// because the protocol documents do not state whether the server must accept the prompt.
 func (t *Conversation) promptInsteadOf(template string) {
 	if _, ok := t.newReply(template); ok {
 		t.startIfTaken("", t.PromptEvent("text", "instead of a reply"))
@@ -111,10 +111,11 @@ func plainReplyTemplate(template string) string {
 // isReplyTemplate reports whether the template is for replies; see [replyTemplates].
 func isReplyTemplate(template string) bool { return plainReplyTemplate(template) != "" }
 
-// sendReplyForms sends a reply in each form that the document allows, each in a new thread. It uses
-// plainTemplate and the templates for other forms of the same reply, and also sends valid variants
-// of these requests. It omits most variants that prompts can also have, because the variants
-// scenario sends prompts with them.
+// sendReplyForms sends a reply in each form that the dialect's document allows, each in a new
+// thread. The argument plainTemplate is one of the [replyTemplates]. sendReplyForms uses that
+// template and those for other forms of the same reply, and also sends valid variants of these
+// requests. It omits most variants that prompts can also have, because the variants scenario sends
+// prompts with them.
 func (t *Conversation) sendReplyForms(plainTemplate string) {
 	o, _ := t.dialect.TemplateOperation(plainTemplate)
 	sent := map[string]bool{} // forms of variants
@@ -130,9 +131,10 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	}
 }
 
-// newReply calls [Conversation.elicit] in a new thread and returns its results. It also returns
-// false if the server sent an interrupt to which a request of the template would not be a valid
-// reply; see [Conversation.allowsReply].
+// newReply makes the server send or store, in a new thread, what a reply of the template with the
+// given name refers to, and returns the event from which the reply can be built; see
+// [Conversation.elicit]. ok is false if elicit returned false, or if the reply would not be valid
+// for the interrupt that the server sent; see [Conversation.allowsReply].
 func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 	t.Thread = t.NewID()
 	e, ok = t.elicit(template)
@@ -155,11 +157,11 @@ func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	return t.BuildRequest(template, e)
 }
 
-// sendReplyVariants sends a reply that it builds from the template, and then valid variants of the
-// reply, each in a new thread. If the server refuses the first reply, it sends no variants. The map
-// sent contains the variants sent so far, by [dialect.ValidRequestVariant.Form]. sendReplyVariants
-// omits variants with these forms, and adds the forms that it sends. It also omits variants that
-// are not replies.
+// sendReplyVariants sends a reply that it builds from the template with the given name, and then
+// valid variants of the reply, each in a new thread. If the server refuses the first reply, it
+// sends no variants. The map sent contains the variants sent so far, by
+// [dialect.ValidRequestVariant.Form]. sendReplyVariants omits variants with these forms, and adds
+// the forms that it sends. It also omits variants that are not replies.
 func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -221,8 +223,8 @@ func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 }
 
 // refusedForms returns the invalid forms of the valid request r that name the same thread and that,
-// according to the document, the server MUST or SHOULD refuse. If wants is not nil, it returns only
-// those whose name, as in [dialect.InvalidRequest], wants accepts.
+// according to the dialect's document, the server MUST or SHOULD refuse. If wants is not nil, it
+// returns only those for whose name (see [dialect.InvalidRequest]) wants returns true.
 func (t *Conversation) refusedForms(r spec.Request, wants func(name string) bool) []dialect.InvalidRequest {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
 	thread := t.dialect.ParseRequest(r).Thread
@@ -236,8 +238,9 @@ func (t *Conversation) refusedForms(r spec.Request, wants func(name string) bool
 	})
 }
 
-// sendReplyAfterRefusals elicits a tool call or an interrupt (see newReply), sends invalid forms of
-// the reply, and then the valid reply. It stops if the server accepts an invalid form.
+// sendReplyAfterRefusals elicits a tool call or an interrupt (see [Conversation.newReply]). It then
+// sends invalid forms of the reply, which it builds from the template with the given name, and
+// finally the valid reply. It stops if the server accepts an invalid form.
 func (t *Conversation) sendReplyAfterRefusals(template string) {
 	e, ok := t.newReply(template)
 	if !ok {
@@ -249,8 +252,8 @@ func (t *Conversation) sendReplyAfterRefusals(template string) {
 }
 
 // elicitAndReply returns a function for the field Run of a scenario. The function elicits a tool
-// call or an interrupt (see [Conversation.elicit]) and sends the reply, which it builds from
-// replyTemplate. Checks judge both responses.
+// call or an interrupt (see [Conversation.elicit]) and sends the reply, which it builds from the
+// template with the name replyTemplate. Checks judge both responses.
 func elicitAndReply(replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		if e, ok := t.elicit(replyTemplate); ok {
@@ -319,9 +322,10 @@ func runToolResults(t *Conversation) {
 }
 
 // elicit makes the server call a client tool, send an interrupt or store a file, so that a request
-// of replyTemplate can refer to it. It returns the event from which that request can be built. ok
-// is false if the server did not respond as required. For the template "tool-results", whose
-// requests contain two results, elicit makes the server call the tool in two runs.
+// of the template with the name replyTemplate can refer to it. It returns the event from which that
+// request can be built. ok is false if the server did not respond as required. For the template
+// "tool-results", whose requests contain two results, elicit makes the server call the tool in two
+// runs.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if replyTemplate == "tool-results" {
 		first, _ := t.elicit("tool-result")
@@ -338,8 +342,8 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest returns the template and the event from which [Conversation.elicit] builds its
-// request. It sends nothing.
+// elicitingRequest returns the name of the template and the event from which [Conversation.elicit]
+// builds its request, for a reply of the template with the name replyTemplate. It sends nothing.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":

@@ -56,9 +56,9 @@ func runVariants(t *Conversation) {
 
 // runForms plays the forms scenario, in which the form of a request must not affect its run. It
 // uses the templates for prompts, except "prompt" itself. With each of them, it sends several test
-// prompts, resumes streams, and finally requests the histories. It sends only about half of the
-// test prompts, which the seed selects, unless [Target.Deep] is set. It sends nothing if the agent
-// does not follow the test prompts.
+// prompts (docs/prompts.md), resumes streams, and finally requests the histories. It sends only
+// about half of the test prompts, which the seed selects, unless [Target.Deep] is set. It sends
+// nothing if the agent does not follow the test prompts.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
@@ -149,19 +149,19 @@ func runCorrected(t *Conversation) {
 }
 
 // sendAndReadAgain sends r, a request of the template "prompt" for the current run, and reads the
-// stream of the run to its end. Unlike SendAndRead, it does not use a new run id.
+// stream of the run to its end. Unlike [Conversation.SendAndRead], it does not use a new run id.
 func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	if t.Send(r) && !t.respondsWithStream("prompt") {
 		t.ReadStream("", 0)
 	}
 }
 
-// sendVariants sends the request that it builds from the template and e, and then valid variants of
-// the request, each with new ids. The map sent contains the variants sent so far, by
-// [dialect.ValidRequestVariant.Form]. sendVariants omits most variants with these forms, and adds
-// the forms that it sends. If no variants remain, it sends nothing. If the server refuses the
-// request, it sends only the variants without an optional member, which may show the reason for the
-// refusal.
+// sendVariants sends the request that it builds from the template with the given name and from e,
+// and then valid variants of the request, each with new ids. The map sent contains the variants
+// sent so far, by [dialect.ValidRequestVariant.Form]. sendVariants omits most variants with these
+// forms, and adds the forms that it sends. If no variants remain, it sends nothing. If the server
+// refuses the request, it sends only the variants without an optional member, which may show the
+// reason for the refusal.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)
@@ -224,11 +224,11 @@ func (t *Conversation) wasCutOff() bool {
 	return len(t.trace.Exchanges) > 0 && t.trace.Exchanges[len(t.trace.Exchanges)-1].Response.End != nil
 }
 
-// sendForms sends requests of the template, one in each of the [requestForms]. It omits the forms
-// that do not change the request, and those that make it invalid. If the request does not start a
-// run, sendForms first starts a run to which the request can refer. It sends nothing if the dialect
-// or the target does not support the template, and no cancel requests if the dialect has the
-// template "listen".
+// sendForms sends requests of the template with the given name, one in each of the [requestForms].
+// It omits the forms that do not change the request, and those that make it invalid. If the request
+// does not start a run, sendForms first starts a run to which the request can refer. It sends
+// nothing if the dialect or the target does not support the template, and no cancel requests if the
+// dialect has the template "listen".
 func (t *Conversation) sendForms(template string) {
 	o, ok := t.dialect.TemplateOperation(template)
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {

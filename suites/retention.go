@@ -146,9 +146,9 @@ func truncateRaw(raw []byte) []byte {
 const judgeGrace = time.Second
 
 // newJudgeContext returns a context for evaluations. If the user cancels ctx, the context is done
-// [judgeGrace] later, with the same cause. If ctx is done because of the run timeout, the context
-// continues, so that all recordings are evaluated. The caller must call stop when all evaluations
-// are done.
+// [judgeGrace] later, with the same cause. If ctx is done because the test run exceeded
+// [Limits.RunTimeout], the context continues, so that all recordings are evaluated. The caller must
+// call stop when all evaluations are done.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

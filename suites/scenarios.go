@@ -35,8 +35,8 @@ type Scenario struct {
 	Run            func(*Conversation) // plays the scenario; nil for a generated scenario or a recording
 }
 
-// AppliesTo reports whether the scenario can be played in dialect d: d must have s.Templates,
-// s.Kinds and s.Denial, and must not have s.UnlessTemplate.
+// AppliesTo reports whether the scenario can be played in dialect d: d must have s.Templates and
+// s.Kinds, must describe denials for s.Denial, and must not have s.UnlessTemplate.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 	templates, kinds := d.Templates(), d.Kinds()
 	if s.UnlessTemplate != "" && slices.Contains(templates, s.UnlessTemplate) {
@@ -58,7 +58,7 @@ func (s Scenario) capabilityName() string {
 }
 
 // naturalPrompts maps the name of a scenario to its prompt for agents that do not follow the test
-// prompts; see [NaturalPrompts].
+// prompts of docs/prompts.md; see [NaturalPrompts].
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -93,9 +93,9 @@ var basicStreamChecks = []string{
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario that sends the test prompt with the given name, with words as its
-// arguments, and reads the stream. The scenario has the name of the test prompt, the description
-// doc, and the given expected checks.
+// singlePrompt returns a scenario that sends the test prompt (docs/prompts.md) with the given name,
+// with words as its arguments, and reads the stream. The scenario has the name of the test prompt,
+// the description doc, and the given expected checks.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -103,10 +103,10 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	}
 }
 
-// failingPrompt returns a scenario that sends the test prompt with the given name, which makes a
-// run fail. If the dialect has a template for requests with earlier messages, the scenario sends
-// the prompt again in such a request, in another thread. It has the name of the test prompt and the
-// description doc.
+// failingPrompt returns a scenario that sends the test prompt (docs/prompts.md) with the given
+// name, which makes a run fail. If the dialect has a template for requests with earlier messages,
+// the scenario sends the prompt again in such a request, in another thread. It has the name of the
+// test prompt and the description doc.
 func failingPrompt(name, doc string) Scenario {
 	s := singlePrompt(name, "scripted failure", doc)
 	s.Run = func(t *Conversation) {
@@ -336,16 +336,16 @@ func runHealth(t *Conversation) {
 	}
 }
 
-// isValid reports whether the request that is built from the template and e is valid according to
-// the dialect's document.
+// isValid reports whether the request that [Conversation.BuildRequest] returns for the same
+// arguments is valid according to the dialect's document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
 // runNoThread plays the no-thread scenario on reused connections. It sends prompts without a thread
-// id, if the document allows them; each starts a new thread. The last one asks for the previous
-// message, which does not exist in a new thread. If the document also allows null as the thread id,
-// runNoThread sends the prompts again with null.
+// id, if the dialect's document allows them; each starts a new thread. The last one asks for the
+// previous message, which does not exist in a new thread. If the document also allows null as the
+// thread id, runNoThread sends the prompts again with null.
 func runNoThread(t *Conversation) {
 	t.keepAlive()
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}

@@ -55,8 +55,8 @@ func (t *Target) supportedActions() (can []actionType) {
 }
 
 // add appends action s to the sequence and returns true. If s is not possible at this position, add
-// returns false. An action is possible if its type is supported and its subject is one of the
-// subjects of the type.
+// returns false. An action is possible if its type is supported and s.subject is one of the numbers
+// that the function subjects of the type returns.
 func (p *sequenceBuilder) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
@@ -71,7 +71,8 @@ func (p *sequenceBuilder) add(s action) bool {
 
 // generateActions returns a random sequence of 4 to [maxActions] actions, or fewer if no more
 // actions are possible. Each action is possible at its position; for example, a cancel action
-// refers to a run that an earlier action starts.
+// refers to a run that an earlier action starts. The target and the state of rng determine the
+// result.
 func (t *Target) generateActions(rng *rand.Rand) []action {
 	p := newSequenceBuilder(t)
 	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
@@ -122,8 +123,8 @@ func describeActions(actions []action) string {
 	return strings.Join(words, "; ")
 }
 
-// String returns a description of the action, which is the doc of its type with the subject. If the
-// type is unknown, String returns the name of the type.
+// String returns a description of the action: the doc of its [actionType] with the number of the
+// subject in place of %. If the type is unknown, String returns the name of the type.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

@@ -23,8 +23,8 @@ type sequencePlayer struct {
 // A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// A pendingInput is a tool result, or an answer to an interrupt, that the client has not sent yet. The
-// request is built from the template and the event.
+// A pendingInput is a tool result, or an answer to an interrupt, that the client has not sent yet.
+// The request is built from the template with the name in the field template and from the event.
 type pendingInput struct {
 	template string
 	event    spec.Event
@@ -71,9 +71,9 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// startRun sends the pending replies on the thread of action s, and then starts a run on that
-// thread in the same way as [Conversation.StartRun]. If the server accepts the request, startRun
-// records the run in a.runs and returns true.
+// startRun starts a run on the thread of action s in the same way as [Conversation.StartRun].
+// Before that, it sends the replies that tool calls and interrupts on the thread have not received
+// yet. If the server accepts the request, startRun records the run in a.runs and returns true.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.answerPending(a.threads[s.subject])
 	a.Thread = a.threads[s.subject]
@@ -84,9 +84,9 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// answerPending sends the pending replies on the thread with the given id. It must be called before
-// the client sends another message on that thread, because a server may refuse a message while a tool
-// call or interrupt has no reply.
+// answerPending sends the replies that tool calls and interrupts on the thread with the given id
+// have not received yet. It must be called before the client sends another message on that thread,
+// because a server may refuse a message while a tool call or interrupt has no reply.
 func (a *sequencePlayer) answerPending(thread string) {
 	for _, n := range slices.Sorted(maps.Keys(a.pendingReplies)) {
 		if a.runs[n].thread == thread {
@@ -106,8 +106,8 @@ func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
 }
 
 // elicitReply returns the perform function of an action that elicits a tool call or an interrupt.
-// The function does not send the reply, but records it as pending. The argument template is the
-// template of the reply.
+// The function does not send the reply, but records it in the field pendingReplies. The argument
+// template is the name of the template for the reply.
 func elicitReply(template string) func(*sequencePlayer, action) {
 	return func(a *sequencePlayer, s action) {
 		eliciting, e := a.elicitingAction(s, template)
@@ -156,16 +156,17 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 // short; on a busy machine they would fail.
 const slowPromptArgs = "10 10"
 
-// promptVariants lists the test prompts of the action "say", the simplest one first. The field words
-// contains the arguments of a prompt, unless [sequencePlayer.promptArguments] determines them.
+// promptVariants lists the test prompts (docs/prompts.md) of the action "say", the simplest one
+// first. The field words contains the arguments of a prompt, unless
+// [sequencePlayer.promptArguments] determines them.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", ""}, {"messages", ""}, {"tool", ""}, {"reasoning", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"},
 	{"error", ""}, {"error-mid", ""},
 }
 
 // sendPrompt starts a run on the thread of action s and reads its stream. s.choice selects one of
-// the [promptVariants] that the target supports, and one of the templates for prompts. If the
-// target supports no variant, sendPrompt sends nothing.
+// the [promptVariants] that the target supports, and one of the dialect's templates for prompts. If
+// the target supports no variant, sendPrompt sends nothing.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
 	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
@@ -188,7 +189,7 @@ func (a *sequencePlayer) sendPrompt(s action) {
 }
 
 // disconnect starts a run on the thread of action s and closes the connection after one to five
-// events. The response to the request must be the stream of the run.
+// events of the response. It is only for dialects in which the response is the stream of the run.
 func (a *sequencePlayer) disconnect(s action) {
 	a.answerPending(a.threads[s.subject])
 	a.Thread, a.Run = a.threads[s.subject], a.NewID()

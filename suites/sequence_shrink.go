@@ -67,7 +67,8 @@ func SequenceName(n int) string { return fmt.Sprint(sequencePrefix, n) }
 // sequencePrefix begins the scenario name of each sequence. A number follows.
 const sequencePrefix = "sequence-"
 
-// IsSequence reports whether name has the prefix of the names of sequences. The name may be a glob.
+// IsSequence reports whether name begins like the scenario names of sequences, as do "sequence-1"
+// and the glob "sequence-*".
 func IsSequence(name string) bool { return strings.HasPrefix(name, sequencePrefix) }
 
 // sequenceScenario returns a scenario with the given name that represents a sequence of the given
@@ -120,8 +121,8 @@ func (t *Target) playSequences(
 }
 
 // sequenceConcurrency returns the number of sequences to play at the same time, which is at least
-// 1. It is t.Parallel, but at most half of the stream limit, because each sequence may have two
-// open streams.
+// 1. It is t.Parallel, but at most half of [Target.StreamLimit] if that is known, because each
+// sequence may have two open streams.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -131,8 +132,7 @@ func (t *Target) sequenceConcurrency() int {
 
 // playSequence plays the actions as one conversation and returns the result. The argument name is
 // the scenario name of the sequence, and ids is the seed of the thread and run ids. If the target
-// lacks the capability that sequences need, playSequence sends nothing, and the result has no
-// exchanges.
+// lacks the capability "text", playSequence sends nothing, and the result has no exchanges.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -171,7 +171,8 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingKey) {
 	return all
 }
 
-// recordFindings adds the result of findingIDs to known.
+// recordFindings adds the keys of the findings in p to known. It evaluates p if that has not been
+// done before.
 func (t *Target) recordFindings(known map[findingKey]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
@@ -188,7 +189,8 @@ func hasCheck(known map[findingKey]bool, check *spec.Check) bool {
 	return false
 }
 
-// newFindings returns the elements of the result of findingIDs that are not in known.
+// newFindings returns the keys of the findings in p that are not in known, without duplicates. It
+// evaluates p if that has not been done before.
 func (t *Target) newFindings(known map[findingKey]bool, p *ScenarioResult) []findingKey {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingKey) bool { return known[d] })
 }

@@ -10,7 +10,7 @@ import (
 // The texts of an action depend on its number and its choice, so that they differ between the actions
 // of a sequence. Shrinking replaces the choice with 0, which selects the simplest texts.
 
-// word returns a word that no other action of the sequence sends.
+// word returns a word that no other action of the sequence sends, such as "step-2-1f".
 func (s action) word() string { return fmt.Sprintf("step-%d-%x", s.number, s.choice>>44) }
 
 // text returns a text for action s to send. s.choice selects one of the [textSamples]. If prompts
@@ -23,7 +23,8 @@ func (a *sequencePlayer) text(s action) string {
 	return sample.make(s.word())
 }
 
-// object returns a JSON object for action s to send. s.choice selects one of the [jsonSamples].
+// object returns a JSON object for action s to send, as JSON text. s.choice selects one of the
+// [jsonSamples].
 func (s action) object() string {
 	return jsonSamples[s.choice>>24%uint64(len(jsonSamples))].make(s.word())
 }
@@ -40,8 +41,9 @@ func (a *sequencePlayer) toolResult(s action) string {
 	return a.text(s)
 }
 
-// promptArguments returns the arguments of the test prompt that action s sends. If the argument of
-// the prompt is a text or a JSON object, s determines it. Otherwise, promptArguments returns plain.
+// promptArguments returns the arguments of the test prompt (docs/prompts.md) with the name scenario
+// that action s sends. If this prompt takes a text or a JSON object, s determines the arguments.
+// Otherwise, promptArguments returns plain.
 func (a *sequencePlayer) promptArguments(s action, scenario, plain string) string {
 	switch scenario {
 	case "text", "reasoning", "error", "error-mid":

@@ -6,11 +6,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// runState plays the state scenario. It sends requests with a state in three threads. In the first
-// two threads, most prompts make the agent apply JSON Patches to the state. In the third thread, the
-// prompts ask for turns of other kinds, such as a tool call or an error, if the target supports them.
-// The states of different threads have different members, so that checks can detect if the server
-// confuses them.
+// runState plays the state scenario. In three threads, it sends requests with a state, which is the
+// JSON value that the agent and its client share. In the first two threads, most prompts make the
+// agent apply JSON Patches to the state. In the third thread, the prompts ask for turns of other
+// kinds, such as a tool call or an error, if the target supports them. The states of different
+// threads have different members, so that checks can detect if the server confuses them.
 func runState(t *Conversation) {
 	// The patches for objects use only members that they add themselves. They can therefore be applied
 	// even if the agent merges the state with an object of its own.

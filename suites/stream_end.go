@@ -31,8 +31,8 @@ const openTolerance = 200 * time.Millisecond
 // client reads the response to r after the end of the run. It returns nil if the response to r is
 // not an event stream.
 //
-// When the response contains the end of the run, the function sets *endedAt to the current time. It
-// returns the limit and error of untilStillOpen. If the target has left a stream open before, it
+// When the response contains the end of the run, the function sets *endedAt to the current time,
+// and returns the results of untilStillOpen. If the target has left a stream open before, it
 // returns [laterGrace] and [spec.ErrLeftAfterEnd] instead.
 func (t *Conversation) lingerAfterEnd(r spec.Request, endedAt *time.Time) func(spec.Response) (time.Duration, error) {
 	return t.afterRunEnd(r, func() (time.Duration, error) {
@@ -95,10 +95,10 @@ const (
 	slowNoticeTime = 2 * time.Second
 )
 
-// waitForStream waits until the client can request r without exceeding the stream limit of the
-// target, but no longer than [maxStreamWait]. When the response has ended, the caller must call
-// release with it. waitForStream does not wait if the limit is unknown, if the response to r is not
-// a stream of the primary user, or if no other conversations are in progress.
+// waitForStream waits until the client can request r without exceeding [Target.StreamLimit], but no
+// longer than [maxStreamWait]. When the response has ended, the caller must call release with it.
+// waitForStream does not wait if the limit is unknown, if the response to r is not a stream of
+// [spec.PrimaryUser], or if no other conversations are in progress.
 func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
 	open, o := t.target.resources.openStreams, t.dialect.Operation(r)
 	if open == nil || o == nil || !o.IsStream || r.Principal != spec.PrimaryUser || !t.concurrent {
@@ -172,8 +172,8 @@ func runCloses(t *Conversation) {
 // others, read at the same time.
 const maxOpenStreams = 5
 
-// maxStreams returns n or the stream limit of the target, whichever is less. If the limit is
-// unknown, it returns n.
+// maxStreams returns n or [Target.StreamLimit], whichever is less. If the limit is unknown, it
+// returns n.
 func (t *Conversation) maxStreams(n int) int {
 	if limit := t.target.StreamLimit; limit > 0 {
 		return min(n, limit)
@@ -184,7 +184,7 @@ func (t *Conversation) maxStreams(n int) int {
 // readUntilClosed sends the given requests for streams and reads all responses. It reads each
 // response until its body ends, or until the body has been open for longer than
 // [spec.MaxOpenAfterEnd] after the end of the run. It reads at most [maxOpenStreams] responses at
-// the same time, or fewer if the stream limit of the target is lower.
+// the same time, or fewer if [Target.StreamLimit] is lower.
 func (t *Conversation) readUntilClosed(streams []spec.Request) {
 	t.sendTogether(streams, t.maxStreams(maxOpenStreams), func(r spec.Request) wire.StopWhen {
 		return wire.StopWhen{Linger: t.afterRunEnd(r, untilStillOpen)}

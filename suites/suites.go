@@ -37,8 +37,8 @@ const (
 type Target struct {
 	Dialect     *dialect.Dialect
 	Base        *url.URL    // base URL of the paths in the dialect's document
-	Header      spec.Header // header fields of every request of the primary user, including its credentials
-	OtherHeader spec.Header // header fields of every request of the other user, including its credentials
+	Header      spec.Header // header fields of every request of [spec.PrimaryUser], including its credentials
+	OtherHeader spec.Header // header fields of every request of [spec.OtherUser], including its credentials
 	StreamLimit int         // maximum number of open streams of a user, at most [MaxStreamLimit]; 0: unknown
 
 	PromptStyle         PromptStyle
@@ -218,8 +218,9 @@ func (t *Target) wireConfig() wire.Config {
 	}
 }
 
-// Reach connects to the target and closes the connection. It sends no request. The error says why the
-// target cannot be connected to.
+// Reach connects to the target and closes the connection, without sending a request. It returns an
+// error if the target is invalid (see [Target.Check]) or if the connection, with TLS for an https
+// URL, cannot be established.
 func Reach(ctx context.Context, t Target) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -338,10 +339,10 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts. It returns false if the
-// prompts are [NaturalPrompts] or the target lacks the capability "scripted", and true if the
-// target claims that capability. Otherwise, it sends a test prompt that asks for a random word, and
-// reports whether the reply is exactly that word.
+// detectScripted reports whether the agent follows the test prompts of docs/prompts.md. It returns
+// false if the prompts are [NaturalPrompts] or the target lacks the capability "scripted", and true
+// if the target claims that capability. Otherwise, it sends a test prompt that asks for a random
+// word, and reports whether the reply is exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):

@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Check sets zero fields of t to their defaults, and returns an error if a field is invalid. For
-// some fields, the error is a [*FieldError]. Check sends no requests.
+// Check sets zero fields of t to their defaults, and returns an error if a field is invalid. The
+// error is a [*FieldError] if the field is Scenarios, Checks, ClaimedCapabilities,
+// LackedCapabilities, PromptOverrides or OtherHeader. Check sends no requests.
 func (t *Target) Check() error {
 	t.Parallel, t.Timeout = cmp.Or(t.Parallel, DefaultParallel), cmp.Or(t.Timeout, DefaultTimeout)
 	t.MaxEventBytes = cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes)

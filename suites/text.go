@@ -62,8 +62,9 @@ func (t *Target) requirementLevel(id string) spec.Level {
 	return spec.May
 }
 
-// textConvention returns the id of the convention in the dialect that requires a scripted agent to
-// reply with the text of the prompt. It returns "" if the dialect has no such convention.
+// textConvention returns the id of the requirement that the agent reply with the text of the
+// prompt. This is a convention: a requirement of the test prompts (docs/prompts.md), not of the
+// protocol. textConvention returns "" if the dialect does not have it.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {

@@ -119,8 +119,8 @@ func hasDeltaResult(p *ScenarioResult, matches func(spec.Result) bool) bool {
 
 // failsTiming reports whether the scenario of p must be replayed because of c; see
 // [timingSensitiveCheck]. It returns false if the check is not selected, if the agent does not
-// follow the test prompts, or if the conversation is empty, incomplete or trimmed. It evaluates p
-// if that has not been done before.
+// follow the test prompts (docs/prompts.md), or if the conversation is empty, incomplete or
+// trimmed. It evaluates p if that has not been done before.
 func (t *Target) failsTiming(p *ScenarioResult, c timingSensitiveCheck) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

@@ -39,9 +39,9 @@ func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
 }
 
 // describeDialogue returns a description of the request and the response of one exchange of p. It
-// prefers an exchange with a symptom, and otherwise one whose response contains text. If a response
-// of p contains text, it ignores failed runs, because some prompts ask for a failure. If no request
-// was sent, the description states this.
+// prefers an exchange with a symptom, such as [symptomNotFound], and otherwise one whose response
+// contains text. If a response of p contains text, it ignores failed runs, because some prompts ask
+// for a failure. If no request was sent, the description states this.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -79,12 +79,12 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability of the scenario of p if the target seems to lack it.
-// This is the case if each finding of r, a check result of p, refers to a response with status 404,
-// 405, 410 or 501, which means that the server does not have the operation. ok is false if r has no
-// findings, or if a finding refers to an operation that starts runs. It is also false for the
-// capabilities "text" and "refusals", and for recordings. The capability is only valid if ok is
-// true.
+// MissingCapability returns the capability that the scenario of p needs, if the target seems to
+// lack it. This is the case if each finding of r, a check result of p, refers to a response with
+// status 404, 405, 410 or 501, which means that the server does not have the operation. ok is false
+// if r has no findings, or if a finding refers to an operation that starts runs. It is also false
+// for the capabilities "text" and "refusals", and if p is a recording, whose scenario has no Run
+// function. The capability is only valid if ok is true.
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

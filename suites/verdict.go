@@ -86,9 +86,10 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	}
 }
 
-// evaluate runs the checks of plan on the events of p's conversation. It returns the evaluation
-// without storing it, and sets p.summaries. If ctx is done before the evaluation ends, complete is
-// false and no check has judged anything. If a check panics, evaluate panics with the same value.
+// evaluate runs the checks of plan on events, the decoded events of p's conversation. It returns
+// the evaluation without storing it, and sets p.summaries. If ctx is done before the evaluation
+// ends, complete is false and no check has judged anything. If a check panics, evaluate panics with
+// the same value.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {
@@ -184,7 +185,7 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 }
 
 // requiresScripted reports whether the check with the given id judges only agents that follow the
-// test prompts.
+// test prompts of docs/prompts.md.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

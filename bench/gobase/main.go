@@ -52,7 +52,7 @@ type Event struct {
 	Timestamp int64  `json:"timestamp,omitempty"`
 }
 
-// script returns the 12 events of the run that in starts.
+// script returns the 12 events of the run that the request body in asks for.
 func script(in *RunAgentInput) []Event {
 	ev := make([]Event, 0, 12)
 	ev = append(ev, Event{Type: "RUN_STARTED", ThreadID: in.ThreadID, RunID: in.RunID},
@@ -109,8 +109,9 @@ func sse(w http.ResponseWriter, rc *http.ResponseController, id int, v any) erro
 	return rc.Flush()
 }
 
-// read decodes the body of r and returns it and true. If the body is malformed, or its last message
-// does not contain "hello", read responds with an error and returns nil and false.
+// read decodes the body of r and returns it and true. If the body is malformed or larger than 1
+// MiB, read responds with status 400. If the last message does not contain "hello", or there is no
+// message, it responds with status 404. In both cases, it returns nil and false.
 func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var in RunAgentInput
@@ -128,8 +129,9 @@ func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	return &in, true
 }
 
-// The journal and the metrics of POST /agui-id: jrn is a ring of the latest requests, jn is the number
-// of requests added to it, and jmu protects both.
+// The journal and the metrics of POST /agui-id. The ring jrn holds the bodies of the latest
+// requests, of type *RunAgentInput, and jn is the number of bodies added to it; jmu protects both.
+// The number of requests is in reqs.
 var (
 	jmu  sync.Mutex
 	jrn  [1000]any

@@ -14,14 +14,13 @@ import (
 
 // A conn is a keep-alive connection to the server. It is not safe for concurrent use.
 type conn struct {
-	addr string
+	addr string   // host and port of the server
 	c    net.Conn // nil: not connected
 	r    *bufio.Reader
 	body []byte // body of the latest response, reused by the next one
 }
 
-// dial opens the connection. It returns an error if the server does not accept it within five
-// seconds.
+// dial connects to the server. It returns an error if that fails or takes more than five seconds.
 func (k *conn) dial() error {
 	c, err := net.DialTimeout("tcp", k.addr, 5*time.Second)
 	if err != nil {
@@ -44,7 +43,7 @@ func (k *conn) close() {
 	}
 }
 
-// A result is what do returns about a response.
+// A result describes a response that [conn.do] has read.
 type result struct {
 	status int
 	ttfb   time.Duration // from the request to the first byte of the body

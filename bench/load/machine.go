@@ -80,8 +80,8 @@ func machine() (v [8]float64) {
 }
 
 // machineDelta adds to o how busy the machine was since machine returned a: the percentages of
-// idle, softirq and stolen time, and the number of cores that were busy with anything but
-// interrupts.
+// idle, interrupt and stolen time (idle_pct, softirq_pct, steal_pct), and the number of cores that
+// were busy with anything but interrupts (busy_cores_ex_softirq).
 func machineDelta(o map[string]any, a [8]float64) {
 	b := machine()
 	var t float64
@@ -110,10 +110,11 @@ func gate(max time.Duration) (waited float64) {
 	return time.Since(t0).Seconds()
 }
 
-// other adds to o the number of cores that were busy with neither the server nor the client, but
-// with other programs or with time that the hypervisor stole. It computes the number from values
-// that o already contains, and adds nothing if the idle time is not among them. Process times
-// include their share of softirq time, so the number is about 0 when nothing else runs.
+// other adds to o, as other_cores, the number of cores that were busy with neither the server nor
+// the client, but with other programs or with time that the hypervisor stole. It computes the
+// number from the members idle_pct, server_cpu and client_cpu of o, and adds nothing if there is no
+// idle_pct. Process times include their share of softirq time, so the number is about 0 when
+// nothing else runs.
 func other(o map[string]any) {
 	idle, ok := o["idle_pct"].(float64)
 	if !ok {

@@ -17,10 +17,10 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// A job is one event stream to read, as decoded from a line of standard input.
+// A job is one event stream to read, as decoded from the JSON object on a line of standard input.
 type job struct {
-	Job      int               `json:"job"`
-	Kind     string            `json:"kind"` // "again": default configuration; "once": no reconnection, as in the package's README for model output
+	Job      int               `json:"job"`  // number of the job, which the result repeats
+	Kind     string            `json:"kind"` // "again": default configuration; "once": no reconnection; see ending
 	URL      string            `json:"url"`
 	First    map[string]string `json:"first"`    // header of the first request
 	Every    map[string]string `json:"every"`    // header of every request
@@ -92,7 +92,7 @@ func (s *headed) RoundTrip(r *http.Request) (*http.Response, error) {
 // errEndless is the error for a request that exceeds mostAsks.
 var errEndless = errors.New("it does not stop coming back")
 
-// set sets each of the fields in h.
+// set sets the given fields in h. They replace fields of the same names.
 func set(h http.Header, fields map[string]string) {
 	for name, value := range fields {
 		h.Set(name, value)
@@ -134,7 +134,7 @@ func read(j job) result {
 // error from the connection, kind is the kind of the job, and asks is the number of requests that
 // were sent. The result end is "ends" for a regular end, "waits" if the client was stopped because
 // nothing arrived, "endless" if it exceeded mostAsks, and otherwise "error". If kind is "once",
-// io.EOF is a regular end, because the package's README treats it so for streams of model output.
+// io.EOF is a regular end, because the README of go-sse treats it so for streams of model output.
 func ending(err error, kind string, asks int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {

@@ -38,10 +38,11 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped returns a description of each gap in the given maps, or nil if there are none. There is
-// a gap if the source of a requirement mentions a document but no clause of that document names the
-// requirement. There is also a gap if the source cites lines and no clause that names the
-// requirement overlaps them. Only requirements for servers are considered.
+// Unmapped returns a description, for people, of each gap in the given maps, or nil if there are
+// none. There is a gap if the source of a requirement contains the file name of a document, but no
+// clause of that document names the requirement. There is also a gap if the source cites lines that
+// do not overlap any clause that names the requirement. Only requirements for servers are
+// considered.
 func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {

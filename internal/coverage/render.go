@@ -68,10 +68,10 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements returns Markdown texts that state how the requirements of the clause are
-// judged in the given dialects. Each requirement has one text for each different way in which the
-// versions of its protocol judge it. A text names the versions to which it applies, unless it
-// applies to all of them.
+// judgedRequirements returns Markdown texts that state which checks judge the requirements of the
+// clause in the given dialects. The versions of a protocol in which the same checks judge a
+// requirement share one text. The text ends with these versions in parentheses, unless they are all
+// given versions of the protocol.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -111,10 +111,11 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses returns a text with the number of clauses in the documents, and the numbers of those
-// that are judged, excluded and informative. A clause is judged if at least one of the dialects
-// judges at least one of its requirements. Excluded clauses are counted by kind (see
-// [spec.ExclusionKinds]); the kind is that of the first requirement of the clause.
+// countClauses returns the number of clauses in the documents, and the numbers of those that are
+// judged, excluded and informative, as a text such as "9 clauses, 5 judged, 2 excluded (capability
+// 1, ..., client 1), 2 informative". A clause is judged if at least one of the dialects judges at
+// least one of its requirements. Excluded clauses are counted by kind (see [spec.ExclusionKinds]);
+// the kind is that of the first requirement of the clause.
 func countClauses(documents []DocumentMap, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {

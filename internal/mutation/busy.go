@@ -54,7 +54,8 @@ func refuseAsBusy(w http.ResponseWriter, _ parsedRequest) {
 	http.Error(w, "the thread is busy", http.StatusConflict)
 }
 
-// refuseInBand sends an event stream to w that refuses the request v with its only event.
+// refuseInBand sends an event stream to w whose only event refuses the request v. If the dialect
+// has no event that refuses a request, it sends a refusal with status 409 (Conflict) instead.
 func refuseInBand(w http.ResponseWriter, v parsedRequest) {
 	refusal := spec.Event{Kind: spec.RunRefused, Text: "the thread is busy"}
 	frame, err := v.dialect.Operation(v.raw).AppendEvent(nil, &refusal)
@@ -140,8 +141,10 @@ const (
 	afterStop                            // a request to cancel a run of the thread was accepted
 )
 
-// lockThreads returns a middleware that refuses all valid requests to start a run in a thread of a
-// user after the given reason has occurred in that thread.
+// lockThreads returns a middleware that locks a thread of a user once the given reason has occurred
+// in it: it refuses all further valid requests of the user to start a run in the thread, with
+// status 409 (Conflict). If reason is afterRefusedPrompt, the middleware also refuses, with the
+// same status, the prompts that arrive while a stream of the thread is open.
 func lockThreads(reason lockReason) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream

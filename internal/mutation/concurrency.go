@@ -70,8 +70,9 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// endWithIdleStream is a middleware that ends all open streams of a run when one of them ends because
-// of the idle limit in its request. The other streams end without the terminal event of the run.
+// endWithIdleStream is a middleware that ends all open streams of a run when one of them ends
+// because of the idle limit in its request, which is the number of polls without an event after
+// which the server ends the stream. The other streams end without the terminal event of the run.
 func endWithIdleStream(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
 	open := map[threadRun]map[int]context.CancelFunc{} // functions that end the open streams of a run
@@ -218,8 +219,9 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// cancelDespiteRefusal is a middleware that repeats, as the primary user, each valid request to
-// cancel a run that the server refused with the status 401 or 403. The client receives the refusal.
+// cancelDespiteRefusal is a middleware that repeats, with the credentials of [PrimaryUser], each
+// valid request to cancel a run that the server refused with the status 401 or 403. The client
+// receives the refusal.
 func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		a := serveEdited(w, v.httpRequest, next, streamEdit{})

@@ -7,9 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// continueMutants are servers in which runs that involve a client tool or an interrupt end wrongly.
-// In some of them, the run that calls a client tool fails or is reported as canceled. In the
-// others, the run that receives the tool result, or the answer to the interrupt, fails.
+// continueMutants are servers in which runs that involve an interrupt or a client tool (a tool that
+// the client runs) end wrongly. In some of them, the run that calls a client tool fails or is
+// reported as canceled. In the others, the run that receives the tool result, or the answer to the
+// interrupt, fails.
 var continueMutants = []*Mutant{
 	{
 		Name: "client-call-run-fails", Doc: "a run that leaves a call to the client fails",
@@ -43,8 +44,8 @@ var continueMutants = []*Mutant{
 	},
 }
 
-// saysToolResult reports whether an event is a text delta that begins with "tool". The scripted
-// agent's answer to the result of a client tool begins with that word.
+// saysToolResult reports whether an event is a text delta that begins with "tool". The correct
+// server answers the result of a client tool with a text that begins with that word.
 var saysToolResult = startsWith("tool")
 
 // startsWith returns a function that reports whether the event e is a text delta that begins with

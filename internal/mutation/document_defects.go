@@ -61,8 +61,8 @@ func lastValidKeys(v parsedRequest) []string {
 
 // acceptDenied returns a middleware that makes the server accept the valid requests whose denial
 // the requirement with the given id prescribes. If the server denies such a request, the middleware
-// calls occurred, repeats the request with the credentials of the primary user, and sends the
-// client the response to the repeated request.
+// calls occurred, repeats the request with the credentials of [PrimaryUser], and sends the client
+// the response to the repeated request.
 func acceptDenied(occurred func(), requirement string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		switch a := serveEdited(w, v.httpRequest, next, streamEdit{}); {

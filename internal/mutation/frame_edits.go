@@ -42,7 +42,7 @@ func changeFrames(change func(frame []byte) []byte) effectFactory {
 
 // insertFrame returns the effectFactory of a fault that inserts a frame into each stream, before
 // the frame of the first text delta. The inserted frame is a copy of that frame, except that its
-// data is the argument data.
+// data is the argument data, a text of one line that need not be JSON.
 func insertFrame(data string) effectFactory {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -92,8 +92,9 @@ type lastReplacer struct {
 	send func(w fault.StreamSink, last []byte) error // sends what replaces the last frame
 }
 
-// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n
-// is negative, frame is a comment, and WriteFrame sends it immediately.
+// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n,
+// the index of frame in the stream, is negative, frame is a comment, and WriteFrame sends it
+// immediately. It returns any error from sending.
 func (t *lastReplacer) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -114,8 +115,9 @@ func sendNow(w fault.StreamSink, data []byte) error {
 	return w.Flush()
 }
 
-// sendComments sends a comment to w n times, each after a pause. It returns the first error from
-// waiting or sending, for example because the client has left.
+// sendComments sends comment to w n times, each after a pause. The text comment includes the colon
+// and the blank line, as in ": still here\n\n". sendComments returns the first error from waiting
+// or sending, for example because the client has left.
 func sendComments(w fault.StreamSink, comment string, pause time.Duration, n int) error {
 	for range n {
 		if err := w.Sleep(pause); err != nil {
@@ -148,8 +150,8 @@ type endWatcher struct {
 	do    func(w fault.StreamSink) error // called at the end of the stream if found is true
 }
 
-// WriteFrame sends the frame or comment unchanged. It also sets the field found if the function in
-// the field fits returns true for the frame or comment.
+// WriteFrame sends the frame or comment unchanged and returns any error from doing so. It also sets
+// the field found if the function in the field fits returns true for the frame or comment.
 func (t *endWatcher) WriteFrame(_ int, frame []byte) error {
 	t.found = t.found || t.fits(frame)
 	return sendNow(t.out, frame)

@@ -35,11 +35,12 @@ type generator struct {
 
 // generatedMutants returns the mutants that are generated from the documents of the given dialects,
 // sorted by name:
-//   - For each requirement on refusals (x-error and x-denied), one mutant accepts the requests that
-//     must be refused, and some accept only those of a certain form. Others refuse the requests,
-//     but with a wrong status, code or text, or with an event stream.
-//   - For each requirement on requests (x-requirement), one mutant refuses the requests. Others
-//     refuse only requests with a null, without an optional member, or with an unknown member.
+//   - For each requirement on refusals (the OpenAPI extensions x-error and x-denied), one mutant
+//     accepts the requests that must be refused, and some accept only those of a certain form.
+//     Others refuse the requests, but with a wrong status, code or text, or with an event stream.
+//   - For each requirement on requests (the OpenAPI extension x-requirement), one mutant refuses the
+//     requests. Others refuse only requests with a null, without an optional member, or with an
+//     unknown member.
 //   - For each requirement on replies and frames, some mutants reply with a wrong status or media
 //     type. Others send replies and frames that lack a member, or that have a member with a value
 //     of a wrong type or with a wrong value.
@@ -121,10 +122,11 @@ type refusedRequestKind struct {
 	acceptAlso, statusAlso []string
 }
 
-// invalidRequests is the kind of requests that violate the document (x-error). A mutant that
-// accepts such a request responds as if it had received a valid one, so checks of content may fail,
-// too. A mutant that refuses such requests with a wrong status may use a 2xx status. The body of
-// the refusal then does not match the schema for that status.
+// invalidRequests is the kind of requests that violate the document. The OpenAPI extension x-error
+// states how the server must refuse them. A mutant that accepts such a request responds as if it
+// had received a valid one, so checks of content may fail, too. A mutant that refuses such requests
+// with a wrong status may use a 2xx status. The body of the refusal then does not match the schema
+// for that status.
 var invalidRequests = refusedRequestKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
@@ -140,8 +142,8 @@ var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedStreamLimit: {"requests without permission", refusesStreams, nil, nil, []string{opensStream}},
 }
 
-// cancelChecks lists the checks that may fail if a server accepts a cancel request that it must
-// deny, because the request then ends a run that the primary user started.
+// cancelChecks lists the ids of the checks that may fail if a server accepts a cancel request that
+// it must deny, because the request then ends a run that [PrimaryUser] started.
 var cancelChecks = []string{"script.slow"}
 
 // addRefusals adds the mutants that violate the requirements on refusals. Such a mutant accepts

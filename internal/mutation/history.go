@@ -35,9 +35,9 @@ func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middlewa
 	})
 }
 
-// editMessages returns a middleware that calls edit for each message m of the given kind in the
-// histories that the server returns. The function edit changes m in place before the history is
-// sent.
+// editMessages returns a middleware that calls edit for each message m of the given kind, such as
+// [spec.HistoryUser], in the histories that the server returns. The function edit changes m in
+// place before the history is sent.
 func editMessages(kind spec.Kind, edit func(m *spec.Event)) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		for i := range e.Parts {
@@ -48,8 +48,8 @@ func editMessages(kind spec.Kind, edit func(m *spec.Event)) middleware {
 	})
 }
 
-// dropMessages returns a middleware that removes all messages of the given kind from the histories
-// that the server returns.
+// dropMessages returns a middleware that removes all messages of the given kind, such as
+// [spec.HistoryUser], from the histories that the server returns.
 func dropMessages(kind spec.Kind) middleware {
 	return editHistories(func(_ parsedRequest, e *spec.Event) {
 		e.Parts = slices.DeleteFunc(e.Parts, func(m spec.Event) bool { return m.Kind == kind })

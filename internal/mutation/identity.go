@@ -130,13 +130,13 @@ func replaceText(old, replacement string) effectFactory {
 	return changeFrames(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte(old), []byte(replacement)) })
 }
 
-// retypeMessages returns a middleware that replaces the types of messages in streams. For each
-// frame, the result of retype maps the types to replace to their replacements. A replacement for a
-// type in lower case is converted to lower case, too.
+// retypeMessages returns a middleware that replaces the types of messages in streams. It calls
+// retype for each frame and replaces the types that are keys of the result with their values. If
+// such a key is in lower case, its value is converted to lower case, too.
 //
-// The argument types contains the types of messages in the stream up to and including the frame, each
-// once, in the order of their first occurrence, without textType. It is never empty: frames before
-// the first such type are not changed.
+// The argument types lists the types of the messages in the stream so far, including the frame,
+// each once and in the order of their first occurrence. It does not contain textType, in lower or
+// upper case. It is never empty: frames before the first such type are not changed.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
 	return editFrames(func(v parsedRequest) func([]byte) []byte {

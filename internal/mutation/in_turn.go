@@ -82,7 +82,8 @@ var inTurnMutants = []*Mutant{
 }
 
 // chunkMutants are servers whose chunks do not state to which message, call or tool they belong, or
-// contradict an earlier chunk of the same message or call.
+// contradict an earlier chunk of the same message or call. A chunk is an event with a piece of a
+// message or of a tool call that also starts the message or call, if it is the first one.
 var chunkMutants = []*Mutant{
 	{
 		Name: "chunk-of-nothing", Doc: "the chunks of a message name no message",
@@ -123,8 +124,8 @@ var chunkMutants = []*Mutant{
 	},
 }
 
-// lineMutants are servers that do not end the lines of a stream with LF, or that send the
-// terminator of another protocol in a stream.
+// lineMutants are servers that do not end the lines of a stream with LF, or that send a terminator
+// such as [END] in a stream, although only other protocols have one.
 var lineMutants = []*Mutant{
 	{
 		Name: "lines-end-with-crlf", Doc: "all lines of a stream end with CRLF",

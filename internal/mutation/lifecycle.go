@@ -303,7 +303,8 @@ func muteAfterSilence(limit time.Duration, starts func(k spec.Kind) bool) middle
 	})
 }
 
-// The length of a poll of limitTotalSilence, and how many polls of the server it comprises.
+// Parameters of limitTotalSilence, which measures an idle limit in polls of its own. Each of them
+// takes totalPoll, as long as pollsPerTotal polls of the server.
 const (
 	totalPoll       = time.Second
 	pollsPerTotal   = int(totalPoll / pollInterval)

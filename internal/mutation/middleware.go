@@ -95,8 +95,10 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether v is a request for the operation that the given request template of
-// the dialect, such as "history", uses. It returns false if the dialect does not have the template.
+// isOperation reports whether v is a request for the operation to which requests of the given
+// template are sent. A template is the name under which the dialect describes requests of one sort,
+// such as "prompt", "history" or "cancel"; see [dialect.Dialect.BuildRequest]. The result is false
+// if the dialect does not have the template.
 func (v parsedRequest) isOperation(template string) bool {
 	o, ok := v.dialect.TemplateOperation(template)
 	return ok && v.dialect.Operation(v.raw) == o

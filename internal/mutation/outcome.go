@@ -34,7 +34,7 @@ type Outcome struct {
 	// ERROR".
 	OverKills    []string
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
-	IsEquivalent bool              // the defect of a mutant with the field defect never occurred
+	IsEquivalent bool              // no response had the defect; false unless Mutant.defect is set
 }
 
 // IsSurvivor reports whether the mutant survived, that is, whether it was not killed although it is
@@ -79,9 +79,9 @@ const (
 )
 
 // RunOne runs the suite against mutant m in dialect d, or against the correct server if m is nil.
-// The suite judges the server as if it claimed every capability. RunOne returns an error if the
-// server cannot be created or the suite does not run to its end, for example because ctx is
-// canceled.
+// The server counts as one that has all optional capabilities, so the checks of a capability fail
+// if they find nothing to judge. RunOne returns an error if the server cannot be created or the
+// suite does not run to its end, for example because ctx is canceled.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	o, _, err := runSuite(ctx, d, m, nil)
 	return o, err

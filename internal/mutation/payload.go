@@ -130,10 +130,10 @@ func replaceString(v any, old, text string) any {
 	return v
 }
 
-// rewriteArguments returns a middleware that changes the arguments of a test prompt before the
-// server receives it. The parameter name is the name of the prompt, without "conformance:". The
-// arguments are the text after the name and a space; they are replaced with rewrite(arguments). A
-// prompt without arguments is not changed.
+// rewriteArguments returns a middleware that changes test prompts with the given name before the
+// server receives them. A test prompt has the form "conformance:NAME ARGUMENTS". The arguments,
+// which may contain spaces, are replaced with rewrite(arguments). A prompt without arguments is not
+// changed.
 func rewriteArguments(name string, rewrite func(arguments string) string) middleware {
 	return rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
 		return func(_ parsedRequest, text string) string {
@@ -169,7 +169,7 @@ func firstOfThread(k spec.Kind, prefix string) middleware {
 	})
 }
 
-// threadKey returns a key for the user and the thread of the request v.
+// threadKey returns a map key that identifies the user and the thread of the request v together.
 func threadKey(v parsedRequest) string { return v.user() + v.event.User + "\n" + v.event.Thread }
 
 // replyToRecall returns a middleware that makes the server reply to the prompt conformance:recall

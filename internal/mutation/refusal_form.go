@@ -134,7 +134,8 @@ func editHistoryLinks(edit func(link string) string) middleware {
 }
 
 // withoutMembers returns object, the text of a JSON object, without the members for which drops
-// returns true. If object is not a JSON object, it is returned unchanged.
+// returns true. The arguments of drops are the name and the decoded value of a member. If object is
+// not a JSON object, it is returned unchanged.
 func withoutMembers(object []byte, drops func(name string, value any) bool) []byte {
 	var members map[string]any
 	if json.Unmarshal(object, &members) != nil {

@@ -24,9 +24,10 @@ var formDefects = []struct{ defect, prefix, noun string }{
 }
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
-// form, such as null for an optional member, a missing optional member, an unknown member, or a
-// header field. Forms of requests that are built from the template "prompt" are left out: a server
-// that refused them would refuse nearly every prompt.
+// form (see [spec.RequestForm]), such as null for an optional member, a missing optional member, an
+// unknown member, or a header field. The forms of an ordinary prompt, which
+// [dialect.Dialect.BuildRequest] builds from the template "prompt", are left out: a server that
+// refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
 	plain := map[string]bool{} // set of the names of the forms that are left out
 	if r, err := g.dialect.BuildRequest("prompt", sampleEvent); err == nil {
@@ -68,7 +69,8 @@ var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i", Type: "image/png",
 }
 
-// formsOf returns the forms of the request that was decoded as e, or nil if they are unknown.
+// formsOf returns the forms of the request that was decoded as e, or nil if they are unknown (the
+// field Forms of e.Facts() is nil).
 func formsOf(e spec.Event) []spec.RequestForm {
 	if forms := e.Facts().Forms; forms != nil {
 		return forms()
@@ -293,7 +295,8 @@ func rareFormMutant(name, form string, refuses func(parsedRequest) bool, needs .
 	return m
 }
 
-// exceptWith sets the kinds that a dialect of the mutant m must not have, and returns m.
+// exceptWith sets m.Without, the kinds that a dialect of the mutant must not have, to kinds, and
+// returns m.
 func (m *Mutant) exceptWith(kinds ...spec.Kind) *Mutant {
 	m.Without = kinds
 	return m

@@ -196,9 +196,10 @@ func (v parsedRequest) encodeReply(a *bufferedResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
-// editReplies returns a middleware that edits the replies of the given kind that have a 2xx status.
-// It decodes each of them and calls edit with the request v and the decoded reply e. The function
-// edit changes e in place, and the changed reply is encoded and sent.
+// editReplies returns a middleware that edits replies, which are responses that are not event
+// streams. It decodes each reply with a 2xx status and, if the result e has the given kind, calls
+// edit with e and the request v. The function edit changes e in place, and the changed reply is
+// encoded and sent.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
 	return editResponses(func(v parsedRequest, a *bufferedResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {

@@ -1,19 +1,20 @@
 package mutation
 
-// replyScript returns a script for the mock, in YAML, that makes the agent give a wrong reply to
-// certain test prompts: the stream is valid, but does not have the content that the prompt asks for.
+// replyScript returns a script, in YAML, for [Mutant.Script]. It makes the agent give a wrong reply
+// to certain test prompts: the stream is valid, but does not have the content that the prompt asks
+// for.
 //
 // The argument prompt is a regular expression for the part of the prompts after "conformance:". It
-// must match from the beginning of that part, and must not contain a single quote. The argument reply
-// is the wrong reply, a YAML list of steps on one line.
+// must match from the beginning of that part, and must not contain a single quote. The argument
+// reply is the wrong reply, a YAML list of steps on one line, such as "[text: one, text: two]".
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }
 
 // replyMutant returns a mutant whose agent gives a wrong reply to certain test prompts. The
-// arguments prompt and reply, which determine the prompts and the wrong reply, are those of
-// replyScript. Only the given check must find the mutant; locations is the value for this check in
-// [Mutant.KilledBy].
+// arguments name and doc are the fields Name and Doc of the mutant. The arguments prompt and reply,
+// which determine the prompts and the wrong reply, are those of replyScript. Only the given check
+// must find the mutant; locations is the value for this check in [Mutant.KilledBy].
 func replyMutant(name, doc, prompt, reply, check, locations string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Script: replyScript(prompt, reply), KilledBy: map[string]string{check: locations},

@@ -44,14 +44,14 @@ type openStream struct {
 	isHeld      atomic.Bool // a client has asked to cancel the run, so nothing more is sent
 }
 
-// maxHeld is the maximum time for which open-after-a-stop keeps a body open after the end of its run.
-// It is longer than the time for which the suite waits.
+// maxHeld is the maximum time for which the mutant open-after-a-stop keeps a body open after the
+// end of its run. It is longer than the time for which the suite waits.
 const maxHeld = 30 * time.Second
 
-// endCanceled returns a middleware that silences streams when the primary user sends a request to
-// cancel a run, and calls end with the request for the stream when the stream should end. It affects
-// the open streams of the run that the cancel request names or, if that names only a thread, all open
-// streams of that thread.
+// endCanceled returns a middleware that silences streams when [PrimaryUser] sends a valid request
+// to cancel a run, and calls end with the request for the stream when the stream should end. It
+// affects the open streams of the run that the cancel request names or, if that names only a
+// thread, all open streams of that thread.
 func endCanceled(end func(*http.Request)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var open sync.Map // set of *openStream
@@ -88,7 +88,7 @@ func endCanceled(end func(*http.Request)) middleware {
 	}
 }
 
-// failLateCancels is a middleware that responds with status 500 to valid requests of the primary user
+// failLateCancels is a middleware that responds with status 500 to valid requests of [PrimaryUser]
 // to cancel a run if a stream of the run has reached its terminal event.
 func failLateCancels(next dialectHandler) dialectHandler {
 	var ended sync.Map // set of threadRuns

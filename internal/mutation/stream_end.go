@@ -126,7 +126,9 @@ type compressor struct {
 	gzip *gzip.Writer // nil if the response is not an event stream, or if its head was not written yet
 }
 
-// WriteHeader implements [http.ResponseWriter].
+// WriteHeader sends the header with the given status. If the Content-Type is that of an event
+// stream, it first sets Content-Encoding and removes Content-Length; Write then compresses the
+// body.
 func (c *compressor) WriteHeader(status int) {
 	h := c.Header()
 	if strings.HasPrefix(h.Get("Content-Type"), spec.EventStream) && c.gzip == nil {
@@ -137,7 +139,8 @@ func (c *compressor) WriteHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [io.Writer].
+// Write writes p to the body and returns any error from doing so. It compresses p if WriteHeader
+// was called for an event stream.
 func (c *compressor) Write(p []byte) (int, error) {
 	if c.gzip != nil {
 		return c.gzip.Write(p)
@@ -148,14 +151,15 @@ func (c *compressor) Write(p []byte) (int, error) {
 // FlushError does nothing, so that [http.ResponseController] flushes nothing. It returns nil.
 func (c *compressor) FlushError() error { return nil }
 
-// close writes the rest of a compressed stream.
+// close writes the rest of a compressed stream. It does nothing if the response is not compressed.
 func (c *compressor) close() {
 	if c.gzip != nil {
 		_ = c.gzip.Close() // an error means that the client has left
 	}
 }
 
-// isCompletedText reports whether e completes a content part of type "text".
+// isCompletedText reports whether e is the event that completes a content part ([spec.ContentEnd])
+// and the type of the part is "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
 // reportsFailure reports whether a frame contains "scripted failure". This is the error message that

@@ -15,8 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// editReply returns a middleware that calls edit for each reply e of the given kind that has a 2xx
-// status. The function edit changes e in place before the reply is sent.
+// editReply is like editReplies, for a function edit that does not need the request.
 func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
 	return editReplies(kind, func(_ parsedRequest, e *spec.Event) { edit(e) })
 }
@@ -124,8 +123,9 @@ func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
 	})
 }
 
-// issuedLink returns the link in a, the response to the request v. If a is not the successful
-// response to an upload or to a request to sign a link, it returns nil.
+// issuedLink returns the link in a, the response to the request v. It returns nil if a is not the
+// successful response to an upload or to a request to sign a link, or if the link is not a valid
+// URL.
 func (v parsedRequest) issuedLink(a *bufferedResponse) *url.URL {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)

@@ -56,9 +56,10 @@ var refusesOtherBoundaries = uploadMutantWith("refuses-other-boundaries",
 		})(next)
 	})
 
-// uploadMutant returns a mutant with the given name that refuses valid requests v that upload a file,
-// if refuses(v, file) returns true. The argument files describes the refused files in the Doc of the
-// mutant, as in "an image that is a JPEG".
+// uploadMutant returns a mutant with the given name that refuses valid requests v that upload a
+// file, if refuses(v, file) returns true. The fields Name, Type and Text of file are the name, the
+// media type and the content of the file. The argument files describes the refused files in the Doc
+// of the mutant, as in "an image that is a JPEG".
 func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Event) bool) *Mutant {
 	return uploadMutantWith(name, files, refuseRequests(func() {}, func(v parsedRequest) bool {
 		file, ok := v.parsed().Last(spec.InputFile)
@@ -66,7 +67,7 @@ func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Ev
 	}))
 }
 
-// uploadMutantWith is like uploadMutant, with a middleware that refuses the requests.
+// uploadMutantWith is like uploadMutant, but refuse is the middleware that refuses the requests.
 func uploadMutantWith(name, files string, refuse middleware) *Mutant {
 	return &Mutant{
 		Name: name, Doc: files + " is refused",

@@ -15,10 +15,10 @@ const (
 	OtherUser   = "Bearer token-of-bob"
 )
 
-// serveLatestAs returns a middleware that lets other users read the latest history of the primary
-// user. It calls applies for each valid request for a history that names no thread. If applies
-// returns true, the server receives the request as if the primary user had sent it. Otherwise, the
-// request is passed on unchanged.
+// serveLatestAs returns a middleware that lets other users read the latest history of
+// [PrimaryUser]. It calls applies for each valid request for a history that names no thread. If
+// applies returns true, the server receives the request as if PrimaryUser had sent it. Otherwise,
+// the request is passed on unchanged.
 //
 // The argument m of applies contains the threads of all users, and m.mu is locked during the call.
 // The argument user is the value of the Authorization header of the request.
@@ -93,9 +93,9 @@ func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// acceptCredentials returns a middleware that takes other credentials for those of the primary user.
-// The argument accepts is called with the value of the Authorization header of each request that has
-// one. If it returns true, the server receives the request as if the primary user had sent it.
+// acceptCredentials returns a middleware that takes other credentials for those of [PrimaryUser].
+// The argument accepts is called with the value of the Authorization header of each request that
+// has one. If it returns true, the server receives the request as if PrimaryUser had sent it.
 func acceptCredentials(accepts func(authorization string) bool) middleware {
 	return editRequests(func(v parsedRequest) *http.Request {
 		if who := v.user(); who != "" && accepts(who) {

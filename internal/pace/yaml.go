@@ -50,7 +50,8 @@ func (j *Jitter) fields() []field {
 }
 
 // A fieldSet records which fields were present in a parsed value, so that Merge can distinguish an
-// explicit zero from an absent field. Bit i stands for the field with index i in a list of fields.
+// explicit zero from an absent field. Bit i stands for the field with index i in the list that
+// Pace.fields or Jitter.fields returns.
 type fieldSet uint8
 
 // has reports whether the field with index i was present.
@@ -132,8 +133,9 @@ func readFields(fields []field, m map[string]any, owner string) (set fieldSet, e
 	return set, nil
 }
 
-// read sets the field from v, a decoded YAML or JSON value. It returns an error if v has the wrong
-// type or is not a value that the field can have. A duration may also be the number 0.
+// read sets the field from v, a decoded YAML or JSON value. A duration is a string such as "300ms"
+// or the number 0. read returns an error if v is not a value that the field can have, but does not
+// check whether v is in range.
 func (f field) read(v any) error {
 	number, isNumber := toFloat(v)
 	switch to := f.at.(type) {

@@ -11,11 +11,11 @@ var acceptedRunChecks = []*spec.Check{
 	AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored, AcceptsBeforeEnd,
 }
 
-// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
+// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the response that accepts a run
 // correctly states whether the run created its thread. AcceptedRunInNewThread applies to the first
 // run of a thread, and AcceptedRunInKnownThread to later runs. If several first runs of a thread
 // were started at the same time, AcceptedRunInKnownThread also judges whether only one of the
-// replies states that its run created the thread.
+// responses states that its run created the thread.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
@@ -146,9 +146,9 @@ checks judge later ones. A run that fails does not finish, so its prompt must st
 // busy.
 const minAcceptedRun = time.Second
 
-// AcceptsBeforeEnd judges whether the reply that accepts a run comes before the run can have
-// ended. If another run of the thread is active, the reply must also come before that run can have
-// ended.
+// AcceptsBeforeEnd judges whether the response that accepts a run comes before the run can have
+// ended. If another run of the thread is active, the response must also come before that run can
+// have ended.
 var AcceptsBeforeEnd = &spec.Check{
 	ID: "accepted.before-end",
 	Doc: `a run is accepted before it ends, and while other runs of its thread go on

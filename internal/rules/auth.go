@@ -12,13 +12,13 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 // exchange x in which the server should have denied access. The function denial returns the reason
 // to deny a request, or "" if there is none.
 //
-// The argument granted reports whether the server accepted a request of the primary user for the
+// The argument granted reports whether the server accepted a request of [spec.PrimaryUser] for the
 // same operation. If the reason is [spec.DeniedOtherUser], that request must also have been for
 // the same resource.
 //
 // Invalid requests are omitted, and so are responses with status 429 or 503, which a busy server
-// may return to any request. If the reason is DeniedOtherUser, only requests for resources of the
-// primary user are included.
+// may return to any request. If the reason is DeniedOtherUser, only requests for resources of
+// PrimaryUser are included.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -52,7 +52,7 @@ func eachAccessAttempt(
 // accessWatch returns a watchFunc that judges whether requests are denied as documented. The
 // function denial returns the reason to deny a request, or "" if there is none. A server that
 // refuses everything must not pass, so a refusal counts only if the server accepted the same kind
-// of request of the primary user; see the argument granted of eachAccessAttempt.
+// of request of [spec.PrimaryUser]; see the argument granted of eachAccessAttempt.
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
@@ -65,8 +65,8 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	})
 }
 
-// principalNames maps each principal other than the primary user to a description for the messages
-// of findings.
+// principalNames maps each principal except [spec.PrimaryUser] to a description of it for the
+// messages of findings.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
 	spec.UnknownUser:        "a client with invalid credentials",
@@ -161,9 +161,9 @@ without events. It must not send events of the owner's run.`,
 	},
 }
 
-// otherCaseWatch records a finding for each stream of a run of the primary user that the server sends
-// to another user. It applies to requests whose thread id differs from that of the run only in the
-// case of its letters.
+// otherCaseWatch records a finding for each stream of a run of [spec.PrimaryUser] that the server
+// sends to another user. It applies to requests whose thread id differs from that of the run only in
+// the case of its letters.
 var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 	threads := map[string]string{} // the primary user's thread ids, by the id in lower case
 	owners := resourceOwners{}

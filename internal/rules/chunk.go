@@ -9,7 +9,8 @@ import (
 var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 
 // ChunkFirstNames judges whether the first chunk of a message or tool call has the id of that
-// message or call. The first chunk of a call must also have the name of the tool.
+// message or call. The first chunk of a call must also have the name of the tool. A chunk is a delta
+// whose frame may imply the start and the end of the message or call; see [spec.Event.IsChunk].
 var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
 	Doc: `the first chunk has the id of its message or tool call, and for a call also the name of the tool
@@ -33,8 +34,9 @@ Later chunks may leave out both, because they belong to the message or call that
 }
 
 // ChunkAgrees judges whether each later chunk of a message or tool call has the same role and name
-// as the first chunk. A value that is missing from either of the two chunks is not compared. If
-// the first chunk of a message has no role, the role is "assistant" (agui.md:37).
+// as the first chunk; for chunks, see [spec.Event.IsChunk]. A value that is missing from either of
+// the two chunks is not compared. If the first chunk of a message has no role, the role is
+// "assistant" (agui.md:37).
 var ChunkAgrees = &spec.Check{
 	ID:    "chunk.agrees",
 	Doc:   "a later chunk repeats the role and the name of the first chunk, or leaves them out",

@@ -24,7 +24,7 @@ var refusalStatuses = []int{
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// ConformsToDocument judges whether requests conform to the document of the dialect.
+// ConformsToDocument judges whether requests conform to the OpenAPI document of the protocol.
 var ConformsToDocument = &spec.Check{
 	ID: "client.document", Of: spec.Client, ReadsDocument: true,
 	Doc: `requests conform to the document
@@ -49,8 +49,8 @@ request, the level is MUST.`,
 	}),
 }
 
-// UsesOperations judges whether each request has the method and path of an operation in the
-// document of the dialect.
+// UsesOperations judges whether each request has the method and path of an operation in the OpenAPI
+// document of the protocol.
 var UsesOperations = &spec.Check{
 	ID: "client.route", Of: spec.Client,
 	Doc: `requests use the methods and paths of operations
@@ -69,7 +69,8 @@ A request with another path or method has no effect: the server has no operation
 	}),
 }
 
-// MatchesRule judges whether each request for a run matches a rule of the mock's script.
+// MatchesRule judges whether each request for a run matches a rule of the mock server's script. A rule
+// states to which requests it applies and how the mock answers them.
 var MatchesRule = &spec.Check{
 	ID: "client.matched", Of: spec.Client,
 	Doc: `each run matches a rule of the script
@@ -157,9 +158,9 @@ An agent waits only for answers to its own interrupts, so it cannot use any othe
 	}),
 }
 
-// eachAnswered returns a watchFunc that calls judge with each recorded request and the head of its
-// response. The argument request is a copy without a Requirement. If there was no response, the
-// StatusCode of the argument response is 0.
+// eachAnswered returns a watchFunc that calls judge with each request and the head of its response.
+// Requests that were not recorded are left out. The argument request is a copy whose field
+// Requirement is empty. If there was no response, the StatusCode of the argument response is 0.
 func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
@@ -237,7 +238,8 @@ func (s *serverOutput) mentions(id string) bool {
 	return s.contains([]byte(id))
 }
 
-// isUnrouted reports whether the document has no operation with the method and path of request.
+// isUnrouted reports whether the OpenAPI document of the protocol has no operation with the method
+// and path of request.
 func isUnrouted(request spec.Event) bool {
 	hasWrongMethod := func(v spec.Violation) bool { return strings.HasPrefix(v.Location, "method ") }
 	return request.Operation == "" || slices.ContainsFunc(request.Violations, hasWrongMethod)

@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// offersTool reports whether a request offers a client tool with the given name.
+// offersTool reports whether a request offers a client tool, that is, a tool that the client itself
+// runs, with the given name.
 func offersTool(request spec.Event, name string) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		return p.Kind == spec.InputTool && p.Name == name
@@ -38,7 +39,8 @@ func (c *clientCallTracker) isClientTool(k *callState) bool {
 	return offersTool(c.request, k.start.Name)
 }
 
-// ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.
+// ClientCallIsLeftOpen judges whether a server sends no result for a call of a client tool, that is,
+// of a tool that the request offers and only the client can run.
 var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
 	Doc: `a server sends no result for a call of a client tool
@@ -106,7 +108,7 @@ var ClientCallIsOffered = &spec.Check{
 }
 
 // ClientCallEndsStream judges whether a stream sends no more text or other message content after a
-// call that is left to the client.
+// call of a tool that the client has to run.
 var ClientCallEndsStream = &spec.Check{
 	ID: "tool.client-call-ends-stream",
 	Doc: `the stream ends after a tool call that is left to the client

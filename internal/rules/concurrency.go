@@ -66,9 +66,10 @@ func (a *exchangeTracker) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isThreadCanceled reports whether an accepted request that names no run canceled the thread of the
-// stream l, and was sent no later than a second after the last bytes of l. These may have arrived some
-// time before the end of the body. isThreadCanceled uses only the fields request and bodyEnd of l.
+// isThreadCanceled reports whether the server accepted a cancel request for the thread of the stream
+// l that names no run and was sent no later than a second after the last bytes of l. These may have
+// arrived some time before the end of the body. isThreadCanceled uses only the fields request and
+// bodyEnd of l.
 func (a *exchangeTracker) isThreadCanceled(l completedStream) bool {
 	l.bodyEnd.At += time.Second
 	return slices.ContainsFunc(a.cancels, func(cancel spec.Event) bool {
@@ -184,8 +185,9 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 	}
 }
 
-// scriptedDuration returns the minimum duration of a run that the prompt of request sets. The
-// second result is false if the target is not scripted or the prompt sets no duration.
+// scriptedDuration returns the minimum duration of a run that the prompt of request sets. The second
+// result is false if the prompt sets no duration, or if the tested server does not understand the
+// test prompts (see [spec.Trace.Scripted]).
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
@@ -227,8 +229,8 @@ the terminal event.`,
 
 // CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that must not
 // end it: a request that canceled another run, or one that the server refused. It applies to runs
-// with a scripted duration that were not canceled. The request must have been sent in the first
-// half of that duration.
+// that were not canceled and whose prompt sets a duration; see scriptedDuration. The request must
+// have been sent in the first half of that duration.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted

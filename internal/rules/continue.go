@@ -9,8 +9,8 @@ import (
 
 var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues, ResumeContinues}
 
-// ClientCallRunSucceeds judges whether a run that leaves a tool call to the client ends with
-// success.
+// ClientCallRunSucceeds judges whether a run ends with success if it has a call of a tool that the
+// client has to run.
 var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
 	Doc: `a run that leaves a call to the client ends with success

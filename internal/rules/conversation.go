@@ -13,8 +13,8 @@ const historySettleTime = 5 * time.Second
 
 // A conversation collects the data for the checks of histories and of accepted runs: the runs that
 // replies accepted, the events of all their streams, and the requests for histories. Unlike a
-// [conversationTracker], it also covers targets that are not scripted, and it combines all streams
-// of a run.
+// [conversationTracker], it also covers servers that do not understand the test prompts, and it
+// combines all streams of a run.
 type conversation struct {
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
@@ -73,8 +73,8 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	}, judge)
 }
 
-// addStreams completes c.runs at the end of the conversation: it sets the fields mergedRunStreams,
-// canceled and number.
+// addStreams completes the runs in c.runs at the end of the conversation: it sets the fields
+// mergedRunStreams, canceled and number of each of them.
 func (c *conversation) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
@@ -226,7 +226,8 @@ func (x *exchange) isThreadUnknown() bool {
 }
 
 // latestPage returns x.reply, the decoded body of the response, and whether it is the latest page
-// of the history of the given thread. The server returns the latest page if a request names no day.
+// of the history of the given thread. A server that divides a history into days returns the latest
+// page, that of the last day, if a request does not ask for the history before a given day.
 func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := x.page()
 	return page, ok && x.request.Day == "" && page.Thread == thread

@@ -8,9 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, for each run
-// of the primary user on a scripted target. The stream of the run may be the response to a later
-// request than the one that started the run.
+// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, for each run of
+// [spec.PrimaryUser] on a scripted target, that is, a server that understands the test prompts (see
+// [spec.Trace.Scripted]). The stream of the run may be the response to a later request than the one
+// that started the run.
 //
 // Runs whose outcome proves nothing about the target are left out:
 //   - runs that were canceled
@@ -219,7 +220,7 @@ func (t *conversationTracker) knowsThread(id string) bool {
 }
 
 // givesNew reports whether a request has a part of kind k that does not merely repeat a part of an
-// earlier request. A repeated part is followed by a message of the assistant.
+// earlier request. A part counts as repeated if a message of the assistant comes after it in request.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -229,8 +230,8 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 
 // otherPrompts returns other prompts than the expected one that the server may consider the
 // previous prompt of a request. The expected one is the last element of earlier. If the result
-// contains "nothing", the server may know no previous prompt: a scripted target then answers
-// "nothing".
+// contains "nothing", the server may know no previous prompt: asked for it, a server that
+// understands the test prompts then answers "nothing".
 //
 // The slice earlier lists the prompts before that of the request, oldest first, and must not be
 // empty. The server has certainly stored its first priorCount elements; the others are only

@@ -15,10 +15,10 @@ var historyContentChecks = []*spec.Check{
 	HistoryToolResultsAreJSON, HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns x.reply and reports whether it is a history that must contain the messages
-// of r. The user of r must have requested the history of the thread of r after r finished. If the
-// request named a day, a history of that day must also have been returned as the latest page after
-// r finished.
+// pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
+// r. The user of r must have requested the history of the thread of r after r finished. If the
+// request asked for the history before a given day, another request after the end of r must have
+// shown that the day of x.reply is the latest one; see latestPage.
 func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -38,9 +38,9 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 // returns false are skipped.
 //
 // The function has reports whether page contains the messages of r. If it returns false, report is
-// called and must record a finding. It is not called while page may be incomplete, that is, if the
-// thread has earlier days, or if page was requested less than historySettleTime after the end of r
-// and no earlier page had the messages.
+// called and must record a finding. It is not called while page may be incomplete, that is, if page
+// reports messages of earlier days, or if page was requested less than historySettleTime after the
+// end of r and no earlier page had the messages.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),

@@ -207,7 +207,8 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// historyThread describes the thread that a history names, for the message of a finding.
+// historyThread returns the word "thread" and the quoted id of the thread that page names, or "no
+// thread id" if it names none.
 func historyThread(page spec.Event) string {
 	if page.Thread == "" {
 		return "no thread id"
@@ -232,8 +233,8 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	}),
 }
 
-// PreviousDayIsEarlier judges whether the server returns an earlier day when a request asks for the
-// history before a given day.
+// PreviousDayIsEarlier judges whether the server returns the messages of an earlier day when a
+// request asks for the history before a given day. Such servers return a history day by day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is that of an earlier day, or has no day",
@@ -252,8 +253,8 @@ func isDayOrEmpty(day string) bool {
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether the server returns the nearest earlier day that has messages
-// when a request asks for the history before a given day.
+// PreviousDayIsNearest judges whether the server returns the messages of the nearest earlier day that
+// has any when a request asks for the history before a given day.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is that of the nearest earlier day with messages
@@ -298,9 +299,10 @@ func (c *conversation) servedLatest(x *exchange) (thread string) {
 	return last.request.Thread
 }
 
-// MoreDaysExist judges whether an earlier day exists if a history reports one. NoMoreDaysExist
-// judges whether no earlier day exists if a history reports none. Both apply only if another
-// request asked for the history before the day of the reporting history.
+// MoreDaysExist judges whether a thread has messages of an earlier day if a history of one day
+// reports that there are some (see [spec.Event.HasMore]). NoMoreDaysExist judges whether it has none
+// if the history reports that there are none. Both apply only if another request asked for the
+// history before the day of the reporting history.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -343,7 +345,8 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 // in UTC.
 const maxZoneOffset = 14 * time.Hour
 
-// HistoryCoversOneDay judges whether all messages of a history are from the day of that history.
+// HistoryCoversOneDay judges whether all messages of a history are from the day that it names as its
+// own; see [spec.Event.Day].
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
 	Doc: `the messages of a history are from its day, in some time zone

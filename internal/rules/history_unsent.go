@@ -240,7 +240,8 @@ func isLink(s string) bool {
 // of the image files that were sent with it. The element "" stands for a file that is not known.
 type sentImages map[string][]string
 
-// add adds the images in the user messages of request.
+// add adds the images in the user messages of request. The argument uploads contains the files to
+// which their links lead, as far as these files are known.
 func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 	for _, m := range request.PartsOf(spec.InputUser) {
 		for _, image := range m.PartsOf(spec.InputImage) {

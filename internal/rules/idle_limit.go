@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// IdleLimitEnds judges whether a stream with an idle limit in its request ends after a silence as
-// long as the limit, and not earlier.
+// IdleLimitEnds judges whether a stream whose request sets an idle limit (see
+// [spec.Event.PollLimit]) ends after a silence as long as the limit, and not earlier.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
 	Doc: `a stream ends once it has been idle for as long as its request allows
@@ -31,15 +31,16 @@ a stream without a terminal event must be at least half as long as that of the o
 
 // An idleEnd is the end of a stream that has an idle limit and no terminal event.
 type idleEnd struct {
-	limit   string // the limit, in polls
+	limit   string // the number of polls without an event after which it ends; see [spec.Event.PollLimit]
 	bodyEnd spec.Event
 	silence time.Duration // time from the last event, or from the request if there was no event, to the end
 	open    time.Duration // time from the first event to the end; 0 if there was at most one event
 }
 
-// watchIdleStream returns a function that must be called with each event of a stream. If the limit
-// is one poll, it judges whether the stream continues after a longer silence. It calls add if a
-// stream with any limit ends without a terminal event.
+// watchIdleStream returns a function that must be called with each event of the stream that request
+// asked for. If the idle limit in request is one poll, the function judges whether the stream
+// continues after a silence of more than five seconds. If there is a limit of any length, it calls
+// add when the stream ends without a terminal event.
 func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(spec.Event) {
 	ended := false
 	var first, late spec.Event // the first frame, and the first one after a silence that is too long
@@ -72,8 +73,9 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(s
 	}
 }
 
-// judgeEarlyEnds records a finding for each stream that ended because its pauses together exceeded
-// the limit. The argument all contains the ends of the streams of a conversation.
+// judgeEarlyEnds records a finding for each stream that ended because its pauses together, and not
+// the last one alone, exceeded its idle limit. The argument all contains the ends of the streams of a
+// conversation.
 //
 // The evidence is the longest silence at the end of any stream with the same limit. The stream
 // must have been open for at least as long as this silence, and the silence at its own end must be

@@ -113,8 +113,9 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 // ended returns the key of the open message, section of reasoning, call or step that an event with
 // the key k ends. The map open contains the value true for each key that is open.
 //
-// The result differs from k only for a step whose end does not name its lane: if k is not open,
-// but a step with the same name is open in another lane, the result is the key of that step.
+// The result differs from k only for a step whose end does not name its lane (see
+// [spec.Event.Lane]): if k is not open, but a step with the same name is open in another lane, the
+// result is the key of that step.
 func (k spanKey) ended(open map[spanKey]bool) spanKey {
 	if open[k] {
 		return k
@@ -132,8 +133,8 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 // text returns k.id or, if that is "", k.message or, if that is "" as well, k.name.
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
-// step returns the name of the step that k identifies, for messages. If the step is identified by its
-// id, as a subagent is, the result is only the quoted id.
+// step describes the step that k identifies, for the message of a finding, such as `step "search"`.
+// If the step is identified by its id, as a subagent is, the result is only the quoted id.
 func (k spanKey) step() string {
 	if k.name != "" {
 		return fmt.Sprintf("step %q", k.name)

@@ -361,7 +361,8 @@ func judgeOwnRun(p *spec.Pass, x *exchange, e spec.Event) {
 	}
 }
 
-// DoneIsLast judges whether the in-band terminator is the last event of its stream.
+// DoneIsLast judges whether the in-band terminator, such as "[DONE]", is the last event of its
+// stream.
 var DoneIsLast = &spec.Check{
 	ID:    "done.is-last",
 	Doc:   "the in-band terminator is the last event of its stream",

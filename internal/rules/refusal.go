@@ -28,7 +28,7 @@ type exchange struct {
 	bodyEnd        spec.Event // the event for the end of the body
 	refusedInBand  bool       // the response has a run.refused event
 	runEnded       bool       // the stream has a terminal event
-	streamDone     bool       // the stream has its in-band terminator
+	streamDone     bool       // the stream has its in-band terminator, such as "[DONE]"
 	runFailed      bool       // the stream reports that the run failed
 	runRejected    bool       // the stream reports that the run was rejected
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
@@ -58,8 +58,8 @@ func (x exchange) isCancel() bool { return x.request.Facts().Reply == spec.Cance
 // not cut off. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether the transfer of the response was cut off before the stream had a
-// terminal event or its in-band terminator. It returns false if there was no response.
+// isCutOff reports whether the transfer of the response was cut off before the stream had a terminal
+// event or an in-band terminator such as "[DONE]". It returns false if there was no response.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
 	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
@@ -93,9 +93,9 @@ func (x exchange) String() string {
 }
 
 // requiresCompleteBody reports whether it is certainly wrong to cut off the response. In general,
-// an agent may cut off the transfer to report a failure. It must not do so if the dialect has no
+// an agent may cut off the transfer to report a failure. It must not do so if the protocol has no
 // terminal event and the request is a test prompt that does not ask for a failure. The request must
-// also ask for a stream, and the document must name a requirement on the operation.
+// also ask for a stream, and the OpenAPI document must name a requirement on the operation.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !IsFailurePrompt(prompt)
@@ -189,8 +189,8 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	return strings.Join(want, ", ")
 }
 
-// RefusesAsDocumented judges whether invalid requests are refused in the way that the document
-// requires.
+// RefusesAsDocumented judges whether invalid requests are refused as the OpenAPI document of the
+// protocol requires, for example with certain statuses and error codes.
 var RefusesAsDocumented = &spec.Check{
 	ID: "refuse.as-documented", ReadsDocument: true,
 	Doc: `an invalid request is refused as documented
@@ -288,8 +288,8 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 
 // judgeCombined judges the response to a request with several violations. The response must be the
 // right refusal for at least one of them. If it is right for none, the finding counts against the
-// requirement for which a failure has the least severe verdict. If the document does not specify
-// the refusal for one of the violations, judgeCombined judges nothing.
+// requirement for which a failure has the least severe verdict. If the OpenAPI document does not
+// specify the refusal for one of the violations, judgeCombined judges nothing.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ReplyAsPromised judges whether requests are answered with the documented status and media type.
-// It does not apply to requests for a stream.
+// ReplyAsPromised judges whether valid requests are answered with the status and the media type in
+// the OpenAPI document of the protocol. It does not apply to requests for a stream.
 var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised", ReadsDocument: true,
 	Doc: `a valid request is answered with the documented status and media type
@@ -37,7 +37,8 @@ operations that no requirement covers.`,
 	}),
 }
 
-// HealthResponds judges whether the health operation returns its documented status.
+// HealthResponds judges whether the operation with which a client checks the health of the server
+// returns the status in the OpenAPI document of the protocol.
 var HealthResponds = &spec.Check{
 	ID:  "health.answers",
 	Doc: "the health operation returns its documented status",

@@ -48,14 +48,14 @@ type requestStatsByOperation map[string]*acceptedRequestStats
 // An acceptedRequestStats holds statistics about the accepted requests for one operation.
 type acceptedRequestStats struct {
 	count     int             // the number of accepted requests
-	forms     map[string]bool // the names of the forms that at least one request has
+	forms     map[string]bool // the names of the forms (see [spec.RequestForm]) of at least one request
 	formSets  map[string]bool // the results of formSet for the forms of each request
 	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
 	sets      map[string]bool // the results of exercisedSet for the accepted requests
 }
 
-// exercisedSet returns the ids of the requirements that the given request exercises, sorted and
-// joined by spaces.
+// exercisedSet returns the ids of the requirements that the given request exercises (see
+// [spec.Event.Exercised]), sorted and joined by spaces.
 func exercisedSet(request spec.Event) string {
 	return strings.Join(slices.Sorted(slices.Values(request.Exercised)), " ")
 }

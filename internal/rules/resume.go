@@ -187,7 +187,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart describes where the stream starts, for the message of a finding.
+// describeStart describes the start of the stream for the message of a finding. The result is
+// "requested without a cursor", or "resumed after" and the quoted cursor.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"

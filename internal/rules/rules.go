@@ -60,8 +60,8 @@ type eventLabel struct {
 	onWire bool   // whether text is the name on the wire, and not a description
 }
 
-// isUnreadable reports whether e is a frame that may be any event of the dialect: its data begins
-// like a JSON object but is not valid JSON or not valid UTF-8.
+// isUnreadable reports whether e is a frame whose data begins like a JSON object but is not valid JSON
+// or not valid UTF-8. Such a frame may stand for any event, such as the terminal one.
 func isUnreadable(e spec.Event) bool {
 	return e.Kind == spec.Undecodable && len(e.Flaws) > 0 && strings.HasPrefix(strings.TrimSpace(frameData(e.Raw)), "{")
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// scriptChecks lists the checks of what a scripted target does when it gets a test prompt. They
-// apply to every dialect, because the test prompts are the same in all of them: the prompt in a
-// request determines which behavior a check expects.
+// scriptChecks lists the checks of what a scripted target does when it gets a test prompt. A target
+// is scripted if it understands these prompts; see [spec.Trace.Scripted]. The checks apply to every
+// protocol, because the test prompts are the same in all of them.
 var scriptChecks = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
 	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptClientResults, ScriptInterrupt, ScriptResume,
@@ -137,9 +137,9 @@ func (a *assembledRun) describeFailure() string {
 	return what
 }
 
-// These checks judge whether a scripted target does what a test prompt asks for. ScriptReasoning
-// and ScriptReasoningApart are about the same prompt. Each of the other checks is about a different
-// prompt.
+// These checks judge whether a server that understands the test prompts (docs/prompts.md) does what
+// they ask for. ScriptReasoning and ScriptReasoningApart are about the same prompt. Each of the other
+// checks is about a different prompt.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {

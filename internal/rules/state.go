@@ -14,7 +14,8 @@ import (
 
 var stateChecks = []*spec.Check{StateDeltaApplies}
 
-// StateDeltaApplies judges whether each delta of the agent's state applies to the state so far.
+// StateDeltaApplies judges whether each delta of the agent's state, which is a JSON Patch, applies to
+// the state so far.
 var StateDeltaApplies = &spec.Check{
 	ID: "state.delta-applies",
 	Doc: `a delta of the state applies to the state so far
@@ -51,12 +52,12 @@ func isAnswer(e spec.Event) bool {
 // for that stream.
 type trackedAgentState struct {
 	text  string // the state, as JSON
-	lane  string // the lane of the last state event
+	lane  string // the agent that the last state event is about; see [spec.Event.Lane]
 	known bool   // whether text is the current state
 }
 
 // observe updates the state with e, which must be a snapshot or a delta. It judges whether a delta
-// applies, unless the state is unknown or the delta violates the document.
+// applies, unless the state is unknown or the delta violates the OpenAPI document.
 //
 // A subagent may share the state of the agent or have a state of its own. After an event about a
 // different agent (see [spec.Event.Lane]), the state is therefore unknown until the next snapshot.

@@ -16,8 +16,8 @@ const disconnectDelay = 5 * time.Second
 const timeTolerance = 5 * time.Millisecond
 
 // judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument exchanges lists all exchanges whose request is a valid request of the primary user for a
-// stream, in the order in which the responses ended.
+// argument exchanges lists all exchanges whose request is a valid request of [spec.PrimaryUser] for
+// a stream, in the order in which the responses ended.
 func judgeStreamRequests(judge func(p *spec.Pass, exchanges []*exchange)) watchFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
@@ -71,7 +71,7 @@ func (x *exchange) countPossiblyOpen(exchanges []*exchange) (n int) {
 }
 
 // RefusesExcessStreams judges whether a request for a stream is refused if the user already has as
-// many open streams as the limit allows.
+// many open streams as the server allows one user; see [spec.RequestFacts.StreamLimit].
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams", ReadsDocument: true,
 	Doc: `a request for a stream above the user's limit is refused as documented
@@ -98,8 +98,8 @@ not. A stream counts as open from its first event to the end of its body.`,
 	}),
 }
 
-// ReleasesStreams judges whether a user at the stream limit can open another stream after one of
-// the open streams has closed.
+// ReleasesStreams judges whether a user who has as many open streams as the server allows (see
+// [spec.RequestFacts.StreamLimit]) can open another one after one of them has closed.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `a user at the stream limit can open a stream after another has closed

@@ -245,8 +245,9 @@ type callState struct {
 }
 
 // A clientCallTracker holds the tool calls of the current stream. It does not yet include the
-// current event. Checks use it to find the calls that are left to the client. It is active only if
-// the request for the stream offers client tools, or asks a scripted target for a call of one.
+// current event. Checks use it to find the calls of client tools, that is, of tools that the client
+// runs. It is active only if the request for the stream offers such tools, or if it asks a server that
+// understands the test prompts for a call of one; see [spec.Trace.Scripted].
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *streamTracker               // determines which event opens a stream, and which events belong to it
@@ -341,8 +342,8 @@ func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)
 	}
 }
 
-// InterruptIsLast judges whether only the end of the run and the in-band terminator follow an
-// interrupt.
+// InterruptIsLast judges whether only the end of the run and an in-band terminator such as "[DONE]"
+// follow an interrupt, an event with which the run stops and asks the client for input.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt

@@ -7,7 +7,7 @@ import "github.com/streamassay/streamassay/spec"
 // index.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
-	byPosition       map[contentKey]candidateToolCalls // by the position of the call
+	byPosition       map[contentKey]candidateToolCalls // by the position of the call; see positionOf
 	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
 	unanswered       candidateToolCalls                // the calls without a result, in order, and some with one
 }
@@ -48,8 +48,8 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 }
 
 // toolCallFor returns the tool call to which e belongs. It finds the call by its id or, if an id is
-// missing, by the position or the order of the calls. If the run does not have the call yet,
-// toolCallFor adds it.
+// missing, by its position (see positionOf) or, for a result, as the first call without one. If the
+// run does not have the call yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -78,9 +78,9 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call at the position of e for which fits returns true, or nil if there
-// is none. The map places has the calls by position; findAt removes calls from it as firstMatching
-// does, and fits must meet the same condition. If e names no message, the result is nil.
+// findAt returns the first call at the position of e (see positionOf) for which fits returns true, or
+// nil if there is none. The map places has the calls by position; findAt removes calls from it as
+// firstMatching does, and fits must meet the same condition. If e names no message, the result is nil.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

@@ -83,7 +83,7 @@ type streamRequestResponses struct{ streams, others []answeredRequest }
 type answeredRequest struct{ request, response spec.Event }
 
 // add judges the status and the content coding of the response to request, each for the
-// requirement that the document states about it. If the status is 200, add also keeps the
+// requirement that the OpenAPI document states about it. If the status is 200, add also keeps the
 // response, so that the judge method can judge its media type.
 func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
@@ -148,8 +148,8 @@ func describeHead(response spec.Event) string {
 	return fmt.Sprintf("got status %d with content type %s", response.StatusCode, contentType)
 }
 
-// FramesAreJSON judges whether the data of each frame is one JSON object or the in-band terminator.
-// It does not judge frames that are not valid UTF-8, because the check UTF8 reports them.
+// FramesAreJSON judges whether the data of each frame is one JSON object, or the in-band terminator,
+// such as "[DONE]". It does not judge frames that are not valid UTF-8; [UTF8] reports them.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
@@ -320,7 +320,8 @@ that was resumed from a cursor, because no event might come after the cursor.`,
 	},
 }
 
-// MatchesSchema judges whether each frame and each reply matches its schema in the document.
+// MatchesSchema judges whether each frame of a stream, and each other response body, matches its
+// schema in the OpenAPI document of the protocol.
 var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema", ReadsDocument: true,
 	Doc: `every frame and reply matches its schema

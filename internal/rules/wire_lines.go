@@ -34,7 +34,8 @@ permit only LF. The blank line that ends an event is judged as well.`,
 // end of a stream, such as "[DONE]".
 var terminator = regexp.MustCompile(`^\[[A-Z]+\]$`)
 
-// NoTerminator judges whether a stream has no in-band terminator.
+// NoTerminator judges whether a stream has no in-band terminator, that is, no event such as "[DONE]"
+// that only marks the end of the stream.
 var NoTerminator = &spec.Check{
 	ID: "done.absent",
 	Doc: `a stream has no in-band terminator, such as a word in brackets

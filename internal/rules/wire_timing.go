@@ -124,8 +124,10 @@ func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 const minTogether = 3
 
 // isOneBehind reports whether the deltas of l arrived as if the server held each back until the next
-// was produced: the first came at least three quarters of the given interval after the request, and
-// the last followed the one before it, which was not late, within a quarter of the interval.
+// was produced. The first must have come at least three quarters of the given interval after the
+// request, and the last less than a quarter of the interval after the last but one. The pause before
+// the last but one must have been between half an interval and one and a half, so that this delta was
+// not late itself.
 func (l completedStream) isOneBehind(interval time.Duration) bool {
 	return l.firstDelta.At-l.request.At >= interval*3/4 && l.lastPauses[1] < interval/4 &&
 		l.lastPauses[0] >= interval/2 && l.lastPauses[0] <= interval*3/2
@@ -138,7 +140,7 @@ func (l completedStream) isOneBehind(interval time.Duration) bool {
 const minDeltaSpan = 300 * time.Millisecond
 
 // minDeltaInterval is the shortest requested interval for which DeltasArriveIncrementally judges a
-// stream. The timers of a server, the network and the client may join deltas that are closer.
+// stream. The timers of a server, the network and the client may join deltas that are closer together.
 const minDeltaInterval = 10 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
@@ -155,8 +157,8 @@ func maxPause(interval time.Duration) time.Duration {
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
 // the target, and the interval between them. The result ok is false if the request has a different
-// prompt, if the target is not scripted, or if the argument of the prompt is invalid or asks for
-// fewer than two deltas.
+// prompt, if the argument of the prompt is invalid or asks for fewer than two deltas, or if the target
+// does not understand such prompts (see [spec.Trace.Scripted]).
 func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, milliseconds, _ := strings.Cut(argument, " ")

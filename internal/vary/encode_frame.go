@@ -74,7 +74,8 @@ func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 }
 
 // encodeData returns value, the JSON text in the data field of a frame, in a different encoding
-// with the same meaning. The result has one data field for each line of the new text.
+// with the same meaning. If value is not valid JSON, it is not changed. The result has one data
+// field for each line of the text.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, v.Has(MultilineData))
 	for one := range strings.SplitSeq(string(text), "\n") {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A variationConstraints describes which variations the document and the catalogue of a dialect
-// allow.
+// A variationConstraints describes which variations the OpenAPI document and the requirements of a
+// dialect allow.
 type variationConstraints struct {
 	frameShape, replyShape *dialect.SchemaSummary   // shapes of the data of frames, and of JSON response bodies
 	unknownEvent           dialect.UnknownEventForm // form of events of unknown types
@@ -30,8 +30,8 @@ func profileOf(d *dialect.Dialect) *variationConstraints {
 	return known.(*variationConstraints)
 }
 
-// newProfile derives the constraints on the variations for dialect d from the document and the
-// catalogue of d.
+// newProfile derives the constraints on the variations for dialect d from the OpenAPI document and
+// the requirements of d.
 func newProfile(d *dialect.Dialect) *variationConstraints {
 	b := &variationConstraints{}
 	b.frameShape, b.replyShape = d.Shapes()
@@ -56,8 +56,9 @@ func newProfile(d *dialect.Dialect) *variationConstraints {
 	return b
 }
 
-// allows reports whether responses of the dialect may have the trait t.
+// allows reports whether a variation for the dialect may have the trait t.
 func (b *variationConstraints) allows(t Trait) bool { return !b.forbidden[t] }
 
-// hasKind reports whether the document of dialect d contains the event kind or slot k.
+// hasKind reports whether the OpenAPI document of dialect d describes events of kind k or, if k
+// stands for a field of events, such as [spec.SlotCursor], a member or a parameter for that field.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }

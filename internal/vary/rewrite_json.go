@@ -150,8 +150,8 @@ func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, end)
 }
 
-// unknownMemberNames lists the beginnings of the names of unknown members. A number is added to
-// make a name unique.
+// unknownMemberNames lists the beginnings of the names of unknown members, which are added to JSON
+// objects although no document defines them. A number is added to make a name unique.
 var unknownMemberNames = []string{"x", "X-Unknown ", "_", "$", "ünbekannt", "type.", "data:", "__proto__", "👽"}
 
 // unknownMemberValues lists the values of unknown members as JSON texts. Clients must accept and

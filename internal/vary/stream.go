@@ -66,9 +66,9 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
 // insertIgnored appends random additions that clients must ignore to dst and returns the extended
-// slice. The additions are comments, blank lines, retry fields and, after the first frame with
-// data, events of unknown types. The parameter next contains the lines of the frame that will
-// follow.
+// slice. Depending on the traits of the variation, the additions are comments, blank lines, retry
+// fields and, after the first frame with data, events of unknown types. The parameter next contains
+// the lines of the frame that will follow.
 func (s *StreamEncoder) insertIgnored(dst []byte, next []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {

@@ -109,7 +109,8 @@ func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
 // rng returns a source of random numbers. The seed of the variation, the purpose and the data
-// determine the sequence, so that equal frames are encoded in the same way.
+// determine the sequence, so that equal frames are encoded in the same way. The purpose is a name
+// for what the numbers are used for, so that different uses do not share a sequence.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -118,8 +119,8 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// requiresCheck reports whether the check with the given id judges a MUST or SHOULD requirement of
-// dialect d.
+// requiresCheck reports whether the [spec.Check] with the given id judges a MUST or SHOULD
+// requirement of dialect d.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
+// errTLSRecord means that the server answered a request in plain HTTP with a TLS record, such as an
+// alert.
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
 // connect opens a connection to the target, with TLS if the scheme of the base URL is https. If
@@ -126,11 +127,13 @@ func (c *Client) certificateReason(err error) string {
 	return why + ": " + remedy
 }
 
-// maxCertificateNames is the maximum number of names of a certificate in an error.
+// maxCertificateNames is the maximum number of host names and IP addresses of a certificate that an
+// error message lists.
 const maxCertificateNames = 4
 
-// hostnameReason returns the hosts for which the certificate of err is valid, and what the user can do
-// about its being invalid for the host in the URL.
+// hostnameReason returns two parts of an error message. The part why states for which hosts the
+// certificate of err is valid, and that the host in the URL is not one of them. The part remedy
+// states what the user can do.
 func hostnameReason(err x509.HostnameError) (why, remedy string) {
 	names := slices.Clone(err.Certificate.DNSNames)
 	for _, ip := range err.Certificate.IPAddresses {

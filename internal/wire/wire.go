@@ -84,7 +84,8 @@ type Client struct {
 }
 
 // NewClient returns a client for a conversation that begins now. It does not connect to the server
-// yet. It returns an error if cfg is invalid.
+// yet. It returns an error if cfg.Base is nil or not as described in [Config], if a name or value in
+// cfg.Header is not allowed in HTTP, or if a limit is negative.
 func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (c *Client) CloseIdleConnection() {
 
 // WithHeader returns a client for the same conversation with different credentials: header replaces
 // Config.Header, and the user and password of the base URL are not sent. WithHeader returns an
-// error if header is invalid.
+// error if a name or value in header is not allowed in HTTP.
 func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
@@ -214,7 +215,8 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return c.exchange(ctx, conn, m, x, limit)
 }
 
-// Reach opens a connection to the server and closes it. An error is of type *MeasurementError.
+// Reach opens a connection to the server, with TLS if the base URL is https, and closes it. It
+// returns an error of type *MeasurementError if that fails or takes longer than Config.IdleTimeout.
 func (c *Client) Reach(ctx context.Context) error {
 	conn, err := c.connect(ctx)
 	if err == nil {
@@ -245,8 +247,9 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if resp ended because of the client or the network rather than the
-// target. Otherwise it returns nil. The parameter ctx is the context of the exchange.
+// localError returns an error of type *MeasurementError if resp ended because ctx, the context of the
+// exchange, was cancelled, or because the client and the server did not agree on TLS. Otherwise it
+// returns nil.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)

@@ -10,8 +10,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// messages maps messages of the YAML package, or parts of them, to plainer ones. For a tab at the
-// beginning of a line the package has two messages, of which one contains the tab; the other is kept.
+// messages replaces messages of the YAML package, or parts of them, with plainer ones. The YAML
+// package has two messages for a tab at the beginning of a line; the first entry replaces one of
+// them with the other.
 var messages = strings.NewReplacer(
 	"found character '\t' that cannot start any token", "found a tab character where an indentation space is expected",
 	"sequence end token ']' not found", "missing ]",

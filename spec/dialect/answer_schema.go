@@ -36,7 +36,7 @@ func (d *Dialect) AnswersMatch(r spec.Request, schema string) bool {
 		!slices.ContainsFunc(answers, func(answer any) bool { return compiled.Validate(answer) != nil })
 }
 
-// textsOfParts returns the values, as decoded JSON, of the slot "text" in those parts of v that
+// textsOfParts returns, as decoded JSON, the texts ([spec.Event].Text) of those parts of v that
 // have the given kind. The argument v is a value of the variant.
 func (w *variant) textsOfParts(v any, kind spec.Kind) (texts []any) {
 	for site, item := range w.partValues(v) {
@@ -53,7 +53,8 @@ func (w *variant) textsOfParts(v any, kind spec.Kind) (texts []any) {
 	return texts
 }
 
-// compileAnswerSchema compiles the JSON text of a schema. It loads no other documents.
+// compileAnswerSchema compiles the JSON text of a schema. It returns an error if text is not a
+// valid schema or refers to another document, which it does not load.
 func compileAnswerSchema(text string) (*jsonschema.Schema, error) {
 	tree, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A chunkRule is the x-chunk extension of a variant. Values of such a variant are chunks of
-// messages or tool calls. A stream of chunks need not contain events for the start and the end of a
-// message or tool call, because the chunks imply them.
+// A chunkRule is the content of the extension x-chunk in the schema of a [variant]. Values of such
+// a variant are chunks: deltas of messages or tool calls whose stream need not contain events for
+// the start and the end of the message or call, because the chunks imply them.
 type chunkRule struct {
-	id         func(*spec.Event) *string // returns the slot with the id of that message or call
+	id         func(*spec.Event) *string // returns a pointer to the id of the message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
-	// by and until are set if several messages or calls can be open at the same time. by returns the
-	// slot that distinguishes their chunks, such as the slot "index": chunks of the same message or
-	// call have the same value in it. An event of the kind until ends all open messages and calls.
+	// by and until are set if several messages or calls can be open at the same time. by returns a
+	// pointer to the field that distinguishes their chunks, such as Index: chunks of the same message
+	// or call have the same value in it. An event of the kind until ends all open messages and calls.
 	by    func(*spec.Event) *string
 	until spec.Kind
 }
 
-// newChunkRule returns the chunkRule for the value of an x-chunk. The fields for members that are
-// missing are nil or "".
+// newChunkRule returns the chunkRule for at, the value of an extension x-chunk. The fields for
+// members that at lacks are nil or "". The value is not checked (see chunkCheck).
 func newChunkRule(at node) *chunkRule {
 	return &chunkRule{
 		id:    slotFields[at.get("of").text()],
@@ -32,8 +32,8 @@ func newChunkRule(at node) *chunkRule {
 	}
 }
 
-// chunkCheck is the [extensionCheck] of x-chunk: "of", "start" and "end" are required, and "by" and
-// "until" must occur together.
+// chunkCheck is the [extensionCheck] of x-chunk, the content of a [chunkRule]: "of", "start" and
+// "end" are required, and "by" and "until" must occur together.
 func chunkCheck(n node) (pointer, message string) {
 	if pointer, message := memberCheck(map[string]extensionCheck{
 		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
@@ -51,8 +51,8 @@ func chunkCheck(n node) (pointer, message string) {
 
 // An openSpan is a message or tool call that a chunk of a stream started and that has not ended yet.
 type openSpan struct {
-	rule *chunkRule // the x-chunk of its chunks
-	key  string     // the value of the slot rule.by in its chunks, such as an index; "" if rule.by is nil
+	rule *chunkRule // the rule for its chunks
+	key  string     // the value in the field rule.by of its chunks, such as an index; "" if rule.by is nil
 	end  spec.Event // the end to add if the stream does not contain one; without a position in the stream
 }
 
@@ -66,8 +66,8 @@ type openSpans []openSpan
 // appendEvents sets that id in e.
 //
 // The kind of e must be neither Undecodable nor Unrecognized, because an event of these kinds may
-// belong to any message or call. The argument chunk is the x-chunk of the variant of e, or nil if
-// there is none.
+// belong to any message or call. The argument chunk is the rule for e if e is a chunk, and nil
+// otherwise.
 func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
@@ -100,10 +100,10 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 	return append(events, impliedBy(e, start))
 }
 
-// setID finds the open message or tool call that a chunk continues. If it finds one, it sets *id to
-// the id of that message or call and returns true. Otherwise, it returns false. The argument id
-// points to the id in the chunk, which may be "". The other arguments are the x-chunk of the chunk,
-// its key (see openSpan) and its lane.
+// setID finds the open message or tool call that a chunk continues, and sets *id, the id in the
+// chunk, to the id of that message or call. It reports whether it found one. The other arguments
+// are the rule for the chunk, its key (see [openSpan]) and its lane, which is the id of the agent
+// within the agent that the chunk is about ([spec.Event].Lane).
 //
 // Only messages and calls with the same rule and key are considered. A chunk with an id continues
 // the one with that id. A chunk without an id continues the first one in its lane. If none is open

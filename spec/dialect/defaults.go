@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DefaultValue returns, as text, the default of the parameter of o that carries the given slot
-// (x-slot), such as "limit". It returns "" if o has no parameter with that slot or if the parameter
-// has no default.
+// DefaultValue returns, as text, the default of the parameter of o that carries the given slot. The
+// argument slot names a slot of [spec.Event] as documents do, such as "limit". DefaultValue returns
+// "" if o has no parameter with that slot or if the parameter has no default.
 func (o *Operation) DefaultValue(slot string) string {
 	p, _ := o.parameterWith(slot)
 	return slotText(p.schema.get("default").value)
@@ -27,10 +27,10 @@ func (o *Operation) parameterWith(slot string) (p parameter, ok bool) {
 	return o.parameters[i], true
 }
 
-// FixedText returns the constant that the reference server writes for the given slot in frames or
-// replies of kind k. The document specifies it by x-write, an enum with a single value, const or
-// default. A string is returned unchanged, and any other value as JSON. FixedText returns "" if the
-// document specifies no constant.
+// FixedText returns the constant that the reference server writes for a slot of [spec.Event], such
+// as "name", in frames or replies of kind k. The document specifies it by the extension x-write, or
+// else by an enum with a single value, const or default. A string is returned unchanged, and any
+// other value as JSON. FixedText returns "" if the document specifies no constant.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if m := o.memberWith(k, slot); m != nil {
 		return slotText(m.fixedValue)
@@ -50,8 +50,8 @@ func (o *Operation) MaxBodyBytes() int {
 }
 
 // RefusalCode returns the error code that the reference server sends in a refusal with the given
-// HTTP status if no x-error specifies a code. It is the x-code of the response with that status, or
-// "" if the document has no such x-code.
+// HTTP status, unless the document states a code for the particular error (x-error). It is the code
+// that the document states for all responses with that status (x-code), or "" if it states none.
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
@@ -95,9 +95,9 @@ func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	return ""
 }
 
-// FormatTime returns t as text in the format of the member that carries the given slot, such as
-// "created", in frames or replies of kind k. It returns "" if no member carries the slot, or if the
-// type of the member cannot represent a time.
+// FormatTime returns t as text in the format of the member that carries the given slot of
+// [spec.Event], such as "created", in frames or replies of kind k. It returns "" if no member
+// carries the slot, or if the type of the member cannot represent a time.
 //
 // If the member is a string or has no type, the format is RFC 3339 in UTC. If it is a number, the
 // format is Unix time in seconds. If its minimum is at least 1e11, which is implausible for
@@ -121,7 +121,8 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 }
 
 // noSlots is an event whose slots are all empty. Passed to variantFor, it selects a variant by kind
-// alone, except that it does not select variants with x-encloses.
+// alone. It does not select variants for steps that enclose messages (x-encloses), because these
+// require a type.
 var noSlots spec.Event
 
 // memberWith returns the member that carries the given slot in events of kind k, or nil if there is

@@ -6,16 +6,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// denialReasons lists the names that may be used as reasons in x-denied.
+// denialReasons lists the reasons for refusing a valid request that a document may name in the
+// extension x-denied.
 var denialReasons = []spec.DenialReason{
 	spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit,
 }
 
-// A denialRule is one requirement of x-denied. It specifies how a valid request is refused if its
-// sender lacks permission.
+// A denialRule is one entry of the extension x-denied of an operation. It specifies how a valid
+// request is refused if its sender lacks permission.
 type denialRule struct {
 	reason       spec.DenialReason // why permission is denied
-	requiredSlot string            // the rule applies only to requests with this slot; "" if it applies to all
+	requiredSlot string            // slot that a request must have for the rule to apply; "" if it applies to all
 	refusal      spec.RefusalRequirement
 }
 

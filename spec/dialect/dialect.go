@@ -223,8 +223,9 @@ func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) 
 func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
-// slot that they or the parameters of requests carry, the result also has a kind "slot.NAME", such
-// as [spec.SlotSeq]. If the document has an x-chunk, the result also has [spec.SlotChunk].
+// slot of [spec.Event] that they or the parameters of requests carry, the result also has a kind
+// "slot.NAME", such as [spec.SlotSeq]. If the document describes chunks (x-chunk), the result also
+// has [spec.SlotChunk].
 func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
 
 // findKinds computes the result of [Dialect.Kinds].

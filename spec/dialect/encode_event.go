@@ -78,9 +78,9 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 }
 
 // chunkFor returns e in the form in which one of the variants can encode it. ok is false if none of
-// them can. The form differs from e only if the variant has an x-chunk with the member "by": if e
-// starts a message or call, part is the first chunk of it; if e is a later chunk, part is e without
-// its id.
+// them can. The form differs from e only if the variant describes chunks that carry their id only
+// once (see [chunkRule].by): if e starts a message or call, part is the first chunk of it; if e is
+// a later chunk, part is e without its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -122,8 +122,9 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
-// none. If e.IsChunk is true, the variant must have an x-chunk. If no variant of kind
-// [spec.ReasoningDelta] can encode e, variantFor returns one of kind [spec.MessageDelta] instead.
+// none. If e.IsChunk is true, the variant must describe chunks (see [chunkRule]). If no variant of
+// kind [spec.ReasoningDelta] can encode e, variantFor returns one of kind [spec.MessageDelta]
+// instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {
@@ -151,15 +152,15 @@ func (w *variant) canEncode(e *spec.Event) bool {
 	return true
 }
 
-// A constantSlot is a slot that has the same value in all events of a variant. The function slot
-// returns the field that holds the slot.
+// A constantSlot is a slot of [spec.Event] that has the same value in all events of a variant. The
+// function slot returns a pointer to the field of an event that holds the slot.
 type constantSlot struct {
 	slot  func(*spec.Event) *string
 	value string
 }
 
-// constantSlotsOf returns the slots of w at whose locations w has a discriminator. Each result has
-// the constant of that discriminator as its value.
+// constantSlotsOf returns the slots of w whose value a discriminator of w determines, each with the
+// constant of that [discriminatorValue] as its value.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {
@@ -234,9 +235,9 @@ type EncodedResponse struct {
 
 // EncodeResponse encodes e as a response of o that is not a stream. The status is e.StatusCode or,
 // if that is 0, the lowest documented status from 200 to 299. The response has no body if the
-// document describes none for the status. A JSON body is encoded with the first variant that fits e
-// or, if none fits, with the first variant. Any other body is the text of e or, if that is empty,
-// the example in the document.
+// document describes none for the status. A JSON body is encoded according to the first of the
+// alternative schemas that fits the kind and slots of e or, if none fits, to the first schema. Any
+// other body is the text of e or, if that is empty, the example in the document.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus

@@ -106,12 +106,14 @@ func (m *objectField) emptyValue() any {
 	return ""
 }
 
-// nameSlots lists the slots that hold names and ids. If the schema does not state a type, the
-// values of these slots are encoded as strings even if they look like numbers.
+// nameSlots lists the slots of [spec.Event] that hold names and ids. If the schema does not state a
+// type, the values of these slots are encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
-// appendText appends to dst the text of a slot as a JSON value of a type that the schema of the
-// member allows, and returns the result.
+// appendText appends to dst the text of a slot of [spec.Event] as a JSON value, and returns the
+// result. The value has a type that the schema of the member allows, if possible. If the schema
+// states no type or none that fits, the value is the JSON that text contains or, if text is not
+// JSON, a string.
 func (m *objectField) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {

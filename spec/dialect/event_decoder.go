@@ -248,15 +248,15 @@ func (o *Operation) isSentinel(data []byte) bool {
 }
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets
-// e.IsChunk. The argument chunk is the x-chunk of the variant of e, or nil if there is none.
+// e.IsChunk. The argument chunk is the rule for e if e is a chunk, and nil otherwise.
 func (t *eventDecoder) appendEvent(chunk *chunkRule, e *spec.Event) {
 	e.IsChunk = chunk != nil
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
 }
 
-// chunkOf returns the x-chunk of the events of kind k that frames of the variant carry. It returns
-// nil if the frames carry no events of that kind or if these have no x-chunk.
+// chunkOf returns the rule for the chunks among the events of kind k that frames of the variant
+// carry. It returns nil if the frames carry no events of that kind or if these are not chunks.
 func (w *variant) chunkOf(k spec.Kind) *chunkRule {
 	for _, site := range w.parts {
 		for _, item := range site.variants {
@@ -298,8 +298,8 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 
 // decodeFrameData decodes data, the data of a frame of the stream of o, into e and returns the
 // variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
-// is Undecodable, e.Err is the reason, and the result is nil. The argument typeOf is as in
-// matchVariantIn, and the mode as in [variant.decode].
+// is Undecodable, e.Err is the reason, and the result is nil. The argument typeOf returns the type
+// of the message with the given id, or "" if it is unknown. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(
 	o *Operation, e *spec.Event, data []byte, typeOf func(id string) string, mode decodeMode,
 ) *variant {

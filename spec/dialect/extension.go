@@ -152,7 +152,8 @@ func stringCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// refusalStatus matches the status codes that an entry of x-error may name.
+// refusalStatus matches the status codes that a document may state for a refusal (x-error): codes
+// of errors, such as 422, and the classes 4XX and 5XX.
 var refusalStatus = regexp.MustCompile(`^[45]([0-9]{2}|XX)$`)
 
 // statusCheck is an [extensionCheck] that accepts only a status code of an error, such as 422 or
@@ -165,8 +166,9 @@ func statusCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// settingsCheck is the [extensionCheck] of x-settings, an object whose members may have any names.
-// A value that is not an object passes the check.
+// settingsCheck is the [extensionCheck] of x-settings, which declares settings by name. Each
+// setting must be an object without members other than "default" and "description". The names are
+// arbitrary. A value of x-settings that is not an object passes the check.
 func settingsCheck(n node) (pointer, message string) {
 	for _, setting := range n.members() {
 		if pointer, message := memberCheck(nil, "default", "description")(setting); message != "" {
@@ -176,10 +178,10 @@ func settingsCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// refusalCheck returns a check for one refusal requirement or a list of them. A refusal requirement
-// must be an object with the member "requirement" or "inherit". Besides the members of an entry of
-// x-error, it may have the members that are named in more, and those in checked. The latter must
-// pass the checks that checked contains for them.
+// refusalCheck returns a check for one refusal requirement, such as an entry of x-error, or a list
+// of them. Each must be an object with the member "requirement" or "inherit". Besides the members
+// of an entry of x-error, it may have those named in more and in checked. The value of a member
+// named in checked must pass the check that checked contains for the name.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	checks := map[string]extensionCheck{"status": statusCheck}
 	maps.Copy(checks, checked)

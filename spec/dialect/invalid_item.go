@@ -32,8 +32,9 @@ func (f coveredConstraints) isNew(v spec.Violation) bool {
 // MAY.
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
-// addDemanded calls add for the request bad, with m.valid as its valid counterpart. It does nothing
-// if the document does not demand that bad be refused (see isDemanded).
+// addDemanded calls add for the request bad with the given name, and with m.valid as its valid
+// counterpart. It does nothing if the document does not demand that bad be refused (see
+// isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
 		m.add(name, bad, m.valid)

@@ -52,9 +52,9 @@ func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequest
 	return d.invalidRequests(r, seen, "")
 }
 
-// TemplatesBySimplicity returns the names of the templates of o, sorted, except that "prompt" comes
-// first. The prompt template has the fewest members, which makes its request the best starting
-// point for [Dialect.InvalidRequests].
+// TemplatesBySimplicity returns the same names as [Operation.Templates], sorted, except that
+// "prompt" comes first. The prompt template has the fewest members, which makes its request the
+// best starting point for [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
 	if i := slices.Index(all, "prompt"); i > 0 {

@@ -38,7 +38,7 @@ type formFileProperty struct {
 }
 
 // fileParts returns, by name, the properties of a documented form that are files. These are the
-// properties with x-kind. The argument media is the media type object of the form.
+// properties with the extension x-kind. The argument media is the media type object of the form.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
 	for name, property := range media.get("schema").get("properties").members() {
@@ -228,8 +228,9 @@ func withFiles(form map[string]any) map[string]any {
 // validateForm decodes the form in the body of r with decodeForm. It returns the form and the
 // violations of the schema of b and of the media types that b accepts. A maxLength of a file is
 // taken as a number of bytes. If the body is too large or is not a valid form, the form is nil, and
-// the result has a single violation that describes the problem. The argument outer lists the places
-// in the document that contain b, innermost first.
+// the result has a single violation that describes the problem. The argument outer lists the
+// objects of the document that use the schema, innermost first: the media type and its operation.
+// They may have an x-error, which states how an invalid form is refused.
 func (d *Dialect) validateForm(
 	b documentedRequestBody, r spec.Request, outer []documentLocation,
 ) (any, []spec.Violation) {

@@ -11,8 +11,8 @@ import (
 // that the schemas of the object describe.
 type objectLayout struct{ fields []*objectField } // by name
 
-// An objectField describes one member of an object: its types, the slot it carries, and how to
-// encode it.
+// An objectField describes one member of an object: its types, the slot of [spec.Event] that it
+// carries, and how to encode it.
 type objectField struct {
 	name           string
 	encodedKey     string   // the name as JSON, with the colon
@@ -86,10 +86,10 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withSlotChoice returns the schemas according to which to encode a value to which all of the given
-// schemas apply. If one of them has an x-slot, these are the given schemas. Otherwise,
-// withSlotChoice appends the first alternative with an x-slot that it finds in their oneOf
-// keywords, and the schemas of its allOf.
+// withSlotChoice returns the schemas that determine how to encode a value. The argument schemas
+// holds all schemas that apply to the value. If one of them assigns the value to a slot of
+// [spec.Event] (x-slot), the result is schemas. Otherwise, withSlotChoice looks for the first
+// alternative that does so in their oneOf keywords, and appends it and the schemas of its allOf.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {

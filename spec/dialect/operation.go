@@ -23,10 +23,10 @@ type Operation struct {
 
 	method, path     string
 	node             node                    // the operation object
-	requirement      string                  // x-requirement of the operation; "" if there is none
-	promised         spec.StreamRequirements // x-stream
-	omissions        spec.Header             // members of its body with an x-absent, each with the requirement's id
-	denials          []denialRule            // x-denied
+	requirement      string                  // id of the requirement on the operation (x-requirement), or ""
+	promised         spec.StreamRequirements // what the document states about its stream (x-stream)
+	omissions        spec.Header             // members of its body with x-absent; values: requirements on their absence
+	denials          []denialRule            // how requests without permission are refused (x-denied)
 	parameters       []parameter
 	bodyRequired     bool
 	bodies           []documentedRequestBody // by media type, in alphabetical order
@@ -157,7 +157,8 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 const jsonMediaType = "application/json"
 
 // addBodies adds what a requestBody object describes to o: the media types, the templates and the
-// members with x-absent. The argument request has no value if the operation has no body.
+// members whose absence has a documented meaning (x-absent). The argument request has no value if
+// the operation has no body.
 func (o *Operation) addBodies(request node) {
 	o.bodyRequired = request.get("required").value == true
 	for media, content := range request.get("content").members() {
@@ -188,8 +189,8 @@ func (o *Operation) addBodies(request node) {
 	_, o.StartsRun = o.templates["prompt"]
 }
 
-// addResponses sets the fields of o that depend on the x-stream and the responses of the operation
-// object op.
+// addResponses sets the fields of o that describe its responses. They depend on the responses of
+// the operation object op and on its extension x-stream, which describes an event stream.
 func (o *Operation) addResponses(op node) {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true

@@ -64,8 +64,9 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 
 // violations returns the violations that err describes. The argument err is the result of
 // validating v, a value in a request; it may be nil. The argument location is the part of the
-// request (see newViolation), and outer lists the places in the document that enclose the schema
-// (see schemaErrors).
+// request that contains v, such as "query runId" or "body". The argument outer lists the objects of
+// the document that use the schema, innermost first, such as a parameter and its operation. They
+// may have an x-error, which states how an invalid request is refused.
 func (d *Dialect) violations(location string, v any, err error, outer []documentLocation) (all []spec.Violation) {
 	for _, b := range d.document.schemaErrors(v, err, outer) {
 		all = append(all, d.newViolation(location, b))

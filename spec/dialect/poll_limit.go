@@ -2,10 +2,10 @@ package dialect
 
 import "strconv"
 
-// MaxPollLimit returns the maximum, in decimal, of the parameter with the slot "limit" in requests
-// of the given template, such as "listen". The parameter is the number of polls without an event
-// after which a stream ends. MaxPollLimit returns "" if the dialect has no such template or
-// parameter, or if the parameter has no maximum.
+// MaxPollLimit returns the maximum, in decimal, of the parameter for [spec.Event].PollLimit in
+// requests of the given template, such as "listen" (see [Dialect.Templates]). The parameter is the
+// number of polls without an event after which a stream ends. MaxPollLimit returns "" if the
+// dialect has no such template or parameter, or if the parameter has no integer as its maximum.
 func (d *Dialect) MaxPollLimit(template string) string {
 	if longest, ok := d.parameterBound(template, "limit", "maximum"); ok {
 		return strconv.Itoa(longest)
@@ -13,9 +13,9 @@ func (d *Dialect) MaxPollLimit(template string) string {
 	return ""
 }
 
-// MaxRunID returns the maximum length, in characters, of the parameter with the slot "run" in
-// requests of the given template, such as "listen". It returns 0 if the dialect has no such
-// template or parameter, or if the parameter has no maxLength.
+// MaxRunID returns the maximum length, in characters, of the run id that is a parameter of requests
+// of the given template, such as "listen" (see [Dialect.Templates]). It returns 0 if the dialect
+// has no such template or parameter, or if the parameter has no maxLength.
 func (d *Dialect) MaxRunID(template string) int {
 	longest, _ := d.parameterBound(template, "run", "maxLength")
 	return longest

@@ -6,10 +6,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UnknownSlotViolation returns the violation of a request for o in which the parameter that carries
-// the given slot has a well-formed but unknown value, such as a cursor that the server never
-// issued. The violation has no refusals if o has no such parameter, or if the document has no
-// x-error for this case.
+// UnknownSlotViolation returns the violation of a request for o in which a parameter has a
+// well-formed but unknown value, such as a cursor that the server never issued. The argument slot
+// names the slot of [spec.Event] that the parameter carries, such as "cursor". The violation has no
+// refusals if o has no such parameter, or if the document does not state how such a request is
+// refused (x-error).
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	p, ok := o.parameterWith(slot)
 	if !ok {
@@ -22,8 +23,9 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 
 // PartViolation returns the violation that a server reports if the body of a request for o contains
 // an unacceptable file of kind k, such as a recording without speech. It is for errors that no
-// schema detects. The refusals of the violation are those that x-error specifies for violations of
-// the given keyword, such as "minLength". There are none if no body of o has a file of kind k.
+// schema detects. The refusals of the violation are those that the document specifies (x-error) for
+// a file that violates the given keyword of its schema, such as "minLength". There are none if no
+// body of o has a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		for name, p := range b.node.get("schema").get("properties").members() {
@@ -39,10 +41,10 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 }
 
 // TextRequirement returns the id of the requirement on the text of an answer. This is the
-// requirement on the member with the slot "text" in message deltas. In a dialect without message
+// requirement on the member for [spec.Event].Text in message deltas. In a dialect without message
 // deltas, it is the requirement on that member in content parts or ends of messages. If the member
-// has no requirement, the default requirement of its variant is used. TextRequirement returns "" if
-// the dialect has none of these events.
+// has no requirement, TextRequirement returns the requirement on the frame as a whole. It returns
+// "" if the dialect has none of these events.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {
@@ -54,8 +56,8 @@ func (d *Dialect) TextRequirement() string {
 	return ""
 }
 
-// textRequirement returns the id of the first requirement on the member that carries the slot
-// "text". If there is no such member, or if it has no requirement, textRequirement returns
+// textRequirement returns the id of the first requirement on the member for [spec.Event].Text. If
+// there is no such member, or if it has no requirement, textRequirement returns
 // w.defaultRequirement.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {

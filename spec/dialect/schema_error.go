@@ -43,8 +43,9 @@ type documentLocation struct {
 
 // schemaErrors returns the schema errors in err as a flat list. The argument err is the result of
 // validating v: a *jsonschema.ValidationError, or nil, for which the list is empty. The argument
-// outer lists the places in the document that enclose the schema, innermost first, because
-// requirements and refusals may be attached to them.
+// outer lists the objects of the document that use the schema, innermost first, such as a parameter
+// and its operation. They may have an x-requirement or x-error, which state the violated
+// requirement and how the request is refused.
 //
 // If v matches none of several alternatives, but was evidently meant to match a certain one, the
 // list contains the errors of that alternative. Otherwise, a failed choice of alternatives leads to
@@ -235,8 +236,9 @@ func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	return all
 }
 
-// refusalList returns the entries of n, the value of an x-error or of one reason in an x-denied. If
-// n is not a list, it is the only entry.
+// refusalList returns the entries of n, which states how a request is refused. The argument n is
+// the value of an x-error, or of one reason in an x-denied. If n is not a list, it is the only
+// entry.
 func refusalList(n node) []node {
 	if _, ok := n.value.([]any); ok {
 		return n.items()

@@ -14,7 +14,7 @@ type SchemaSummary struct {
 	Members map[string]*SchemaSummary // members of an object, by name; nil if no schema names any
 	Items   *SchemaSummary            // items of an array; nil if no schema describes them
 	Closed  bool                      // additional members, which no schema names, may be forbidden
-	HasSlot bool                      // a slot carries the value as a whole, so it may have any members
+	HasSlot bool                      // a slot of [spec.Event] holds the whole value, so it may have any members
 	Number  bool                      // the value may be a number that is not restricted to an enumeration
 }
 

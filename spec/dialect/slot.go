@@ -80,9 +80,9 @@ func fitsTypes(types []string, v any) bool {
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// slotText returns a decoded JSON value in the form in which a slot holds it. A string is
-// unchanged, a number is in canonical form (see canonicalNumber), null becomes "", and any other
-// value becomes compact JSON.
+// slotText returns a decoded JSON value in the form in which a slot of [spec.Event] holds it. A
+// string is unchanged, a number is in canonical form (see canonicalNumber), null becomes "", and
+// any other value becomes compact JSON.
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -12,7 +12,8 @@ import (
 )
 
 // TemplateOperation returns the operation to which requests of the given template, such as "prompt"
-// or "cancel", are sent. The second result is false if the dialect does not have the template.
+// or "cancel", are sent (see [Dialect.Templates]). The second result is false if the dialect does
+// not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	for _, o := range d.operations {
 		if has(o.templates, template) {
@@ -34,10 +35,14 @@ func (d *Dialect) InfoTemplates() (all []string) {
 	return all
 }
 
-// Templates returns the names of the operation's templates, sorted.
+// Templates returns the names of the templates of o, sorted. A template is a request for o with
+// placeholders. If the body is JSON, each named example of it in the document is a template of that
+// name. Any other request has one template, which the document names by the extension x-says.
 func (o *Operation) Templates() []string { return slices.Sorted(maps.Keys(o.templates)) }
 
-// Templates returns the names of all templates of the dialect, each once, sorted.
+// Templates returns the names of all templates of the dialect, such as "prompt" or "cancel", each
+// once, sorted. A template is a request with placeholders, for one operation; see
+// [Operation.Templates] and [Dialect.BuildRequest].
 func (d *Dialect) Templates() (all []string) {
 	for _, o := range d.operations {
 		all = append(all, o.Templates()...)

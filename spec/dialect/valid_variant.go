@@ -62,7 +62,7 @@ func (d *Dialect) ValidVariants(r spec.Request) []ValidRequestVariant {
 
 // fieldExamples returns the values that the document gives as examples of the header field p. A
 // server must accept them in every request. The result is nil if p is not a header field. It is
-// also nil if p has an x-slot, because the value then depends on the conversation.
+// also nil if p carries a slot of [spec.Event], because the value then depends on the conversation.
 func (p parameter) fieldExamples() (values []string) {
 	if p.in != "header" || p.slot != "" {
 		return nil
@@ -247,7 +247,7 @@ func (b *validRequestVariantBuilder) varyType(n node, v any, at []string) {
 
 // variantType returns the JSON Schema type of v, such as "string", if the schema n names several
 // types and the type of v is not the first one. Otherwise, it returns "". It also returns "" if v
-// is null, or if n has an x-slot, because the document then gives the value a meaning.
+// is null, or if n assigns the value to a slot of [spec.Event] (x-slot), which gives it a meaning.
 func variantType(n node, v any) string {
 	types := n.deref().get("type").strings()
 	i := slices.IndexFunc(types, func(name string) bool { return name != "null" && fitsTypes([]string{name}, v) })
@@ -302,8 +302,8 @@ type documentedMember struct {
 //
 // In a nested object, mayBeAbsent is false for members that may determine the meaning of the
 // object. It is true only for an optional member that has a default, or whose schema allows null.
-// In the latter case, the name must not be "type", and the slot must be "message", "id", "name",
-// "text" or none.
+// In the latter case, the name must not be "type", and the slot of [spec.Event] that the member
+// carries must be "message", "id", "name", "text" or none.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
@@ -345,8 +345,9 @@ func (s *document) itemSchema(n node, list []any) (items node) {
 }
 
 // isOpen reports whether the object v may have members that no schema names, besides those that are
-// named. It returns false if no schema that applies to v names a member. It also returns false if
-// n, the schema of v, has an x-slot, because the user then determines the members of v.
+// named. The argument n is the schema of v. isOpen returns false if no schema that applies to v
+// names a member. It also returns false if n assigns v to a slot of [spec.Event] (x-slot), because
+// the client then chooses the members of v, as in the JSON schema for the arguments of a tool.
 func (s *document) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema

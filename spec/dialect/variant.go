@@ -89,8 +89,9 @@ func (w *variant) isEnvelope() bool {
 }
 
 // parseVariants returns the variants of the given schema: the alternatives of its oneOf or anyOf.
-// If the schema has no alternatives, or has an x-kind, it is itself the only variant. The argument
-// requirement is the id of the default requirement for variants that do not state one.
+// If the schema has no alternatives, or states the kind of its values itself (x-kind), it is the
+// only variant. The argument requirement is the id of the default requirement for variants that do
+// not state one.
 func (s *document) parseVariants(schema node, requirement string) (all []*variant) {
 	requirement = cmp.Or(s.requirementAt(schema), requirement)
 	branches := schema.get("oneOf").items()
@@ -108,7 +109,8 @@ func (s *document) parseVariants(schema node, requirement string) (all []*varian
 
 // requirementAt returns the id of the requirement on the schema n as a whole. This is the
 // x-requirement of n or, if n is a reference without one, that of its target. The result is "" if
-// there is no x-requirement, or if it is a map.
+// there is no x-requirement, or if it is a map from keywords to ids, which are about these keywords
+// alone.
 func (s *document) requirementAt(n node) string {
 	own, _ := s.requirements[n.pointer].(string)
 	target, _ := s.requirements[n.deref().pointer].(string)
@@ -195,8 +197,8 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 }
 
 // scanProperty is like scanSchema, for the schema p of a property. It also evaluates the extensions
-// that only properties may have, such as x-mark and x-parts. The argument required is whether all
-// values of the variant must have the property.
+// that only properties may have, such as x-parts, which states that the property holds parts of the
+// event. The argument required is whether all values of the variant must have the property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) {
 	w.addRequirements(s, p, path, required)
 	mark := p.get("x-mark")
