@@ -56,7 +56,7 @@ func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 }
 
 // newEffect returns the effect of the fault f on the response. The first time that the effect
-// changes something, it calls applied with the text of f. Random choices are drawn from r.
+// changes something, it calls applied with the result of f.String. Random choices are drawn from r.
 func (x *requestState) newEffect(f fault.Spec, r *rand.Rand, applied func(text string)) fault.Effect {
 	var once sync.Once
 	return f.NewEffect(fault.ResponseContext{

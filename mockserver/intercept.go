@@ -68,8 +68,8 @@ func (s *Server) intercept(
 }
 
 // newPlan returns the fault plan of the request. The parameter found is the result of decide. The
-// first frame to hold is that of the header X-Mock-Hold or, if that is absent, that of the
-// settings.
+// index of the first frame to hold is the value of the header X-Mock-Hold or, if that is absent, of
+// Hold in the settings. If neither is set, no frame is held.
 func (x *requestState) newPlan(found script.Decision) *faultPlan {
 	p := &faultPlan{test: x.scope.id, faults: x.requestFaults(found.Reply.Faults), firstHeld: noFrame}
 	if found.Rule != nil {

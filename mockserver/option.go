@@ -50,7 +50,8 @@ func ScriptFiles(names ...string) Option {
 
 // Recordings returns an Option that adds recorded responses. The server sends them in response to
 // requests that no script rule matches. Each path names a recording (.txtar, .http, .sse or .har)
-// or a directory that contains recordings.
+// or a directory that contains recordings. [New] returns an error if a path cannot be read or a
+// recording is invalid.
 func Recordings(paths ...string) Option {
 	return func(o *configBuilder) error {
 		o.recordings = append(o.recordings, paths...)
@@ -61,7 +62,8 @@ func Recordings(paths ...string) Option {
 // Fault returns an Option that injects faults into the response to every request to which they
 // apply. In the argument text, commas separate faults, and semicolons separate the parameters of a
 // fault, as in "abort; event=3, slow-head; for=2s". The command "streamassay list faults" prints
-// all faults. If Fault is used several times, the faults are combined.
+// all faults. [New] returns an error if a fault or a parameter is unknown or invalid. If Fault is
+// used several times, the faults are combined.
 func Fault(text string) Option {
 	return func(o *configBuilder) error {
 		faults, err := fault.Parse(text)

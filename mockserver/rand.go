@@ -118,8 +118,9 @@ func (s *Server) requestID() string {
 	return strconv.FormatUint(pcg.Uint64(), 16)
 }
 
-// threadTag returns the number that identifies a thread in cursors. The number depends only on the
-// seed of the server and the thread's id.
+// threadTag returns the number that identifies a thread in cursors, the event ids from which a
+// client can resume a stream. The number depends only on the seed of the server and the thread's
+// id.
 func (s *Server) threadTag(thread string) uint32 {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, s.seed)

@@ -100,10 +100,10 @@ func (s *Server) SetSettings(test string, settings RuntimeSettings) {
 	s.UpdateSettings(test, func(all *RuntimeSettings) { *all = settings })
 }
 
-// UpdateSettings calls change with a copy of the current settings, and then replaces the settings
-// with the changed copy, as SetSettings does. The function change may set fields, but must not
-// modify the values to which they point, and must not call methods of s. Concurrent updates are
-// serialized.
+// UpdateSettings calls change with a copy of the settings of the test with the id test or, if test
+// is "", of the settings that all tests share. It then replaces those settings with the changed
+// copy, as SetSettings does. The function change may set fields, but must not modify the values to
+// which they point, and must not call methods of s. Concurrent updates are serialized.
 func (s *Server) UpdateSettings(test string, change func(*RuntimeSettings)) {
 	scope := s.scope(test)
 	s.settingsMu.Lock()

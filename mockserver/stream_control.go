@@ -129,7 +129,9 @@ func (s *Stream) Next(n int) error {
 func (s *Stream) Release() { s.response.gate.holdFrom(noFrame) }
 
 // Inject sends frame to the client unchanged and immediately, even if events of the stream are
-// held. It returns an error if the stream has ended or the client left.
+// held. The frame should be the complete text of an event or a comment, including the blank line at
+// its end; Inject does not check it. It returns an error if the stream has ended or the client
+// left.
 func (s *Stream) Inject(frame []byte) error {
 	if _, err := s.response.client.Write(frame); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 // initialStreamBuffer is the initial capacity of a stream's write buffer, in bytes.
 const initialStreamBuffer = 2 << 10
 
-// A directSink is the sink of a run that the server executes in the goroutine of the request; see
-// playsInline. It writes the frames of the run to the response to that request. It buffers frames
-// until the write buffer of its streamWriter is full or the agent announces a pause.
+// A directSink is the sink of a run that the server executes in the goroutine of the request that
+// started it; see playsInline. It writes the frames of the run to the response to that request. It
+// buffers frames until the write buffer of its streamWriter is full or the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
@@ -37,7 +37,8 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish writes the buffered frames to the response. In HTTP/2, it also flushes them.
+// finish writes the buffered frames to the response. In HTTP/2, it also flushes them, so that the
+// response gets no Content-Length. If writing fails, it cancels the run.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // without a flush, net/http may add a Content-Length, which a stream must not have

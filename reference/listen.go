@@ -163,7 +163,8 @@ func (l *streamWriter) isComplete() bool {
 }
 
 // formatCursor returns the cursor for a position in the thread with the given tag (see
-// state.Thread.Tag). Because of the tag, the cursor is invalid in other threads.
+// state.Thread.Tag): the two decimal numbers, joined by a hyphen. Because of the tag, the cursor is
+// invalid in other threads.
 func formatCursor(position int64, tag uint32) string { return fmt.Sprintf("%d-%d", position, tag) }
 
 // parseCursor returns the position of the event that the cursor identifies. ok is false if the

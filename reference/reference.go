@@ -76,8 +76,12 @@ type Config struct {
 // which returns false for an invalid token. The method must be safe for concurrent use.
 type Authenticator = identity.Authenticator
 
-// A Transcriber returns the text of a speech recording, which is a valid WAV file. The server may
-// call it concurrently. If the Transcriber returns an error, the server responds with status 503.
+// A Transcriber is a function that returns the text of a speech recording:
+//
+//	func(ctx context.Context, wav []byte) (string, error)
+//
+// The server calls it only with valid WAV files, and may call it concurrently. If the Transcriber
+// returns an error, the server responds with status 503.
 type Transcriber = speech.Transcriber
 
 // Limits are the limits on the resources that a request, a run or a user can consume. A zero field
@@ -151,9 +155,9 @@ type Server struct {
 	active sync.WaitGroup // requests and runs that have not ended; see beginWork
 }
 
-// The kinds of operations, by what a server does for them. Each kind after the first two is also
-// the name of a template, that is, of a request that the dialect's document describes. The
-// operation to which that request is sent is of that kind.
+// The kinds of operations, by what a server does for them. All of them except opInfo and opRun are
+// also names of templates. A template is a request that the dialect's document describes; the
+// operation to which the request is sent has the kind with the same name.
 const (
 	opInfo       = "tell"       // replies with fixed information, such as health
 	opRun        = "run"        // starts a run

@@ -90,8 +90,8 @@ func (t *runEncoder) encode(e *spec.Event) {
 }
 
 // addOther emits e, an event of a kind for which encode has no special case, if the dialect can
-// encode it. Otherwise it ignores e. If the kind is not allowed in a run, however, it ends the run
-// with an error event.
+// encode it. Otherwise it ignores e or, if a run cannot contain events of that kind (see
+// spec.Kind.InRun), ends the run with an error event.
 func (t *runEncoder) addOther(e *spec.Event) {
 	switch {
 	case t.op.CanEncode(*e):
@@ -125,7 +125,8 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.emit(&t.out)
 }
 
-// start emits the first events of the run in the dialect.
+// start emits the events with which a run begins in the dialect: run.start, as often as the dialect
+// repeats it, and run.progress. It omits those that the dialect does not have.
 func (t *runEncoder) start() {
 	t.started = true
 	start := spec.Event{Kind: spec.RunStart}

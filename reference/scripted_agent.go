@@ -338,9 +338,9 @@ const maxPauseMillis = int(maxPause / time.Millisecond)
 
 func (a *scriptedTurn) sendSlow(n []int) { a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond) }
 
-// sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. It waits for the
-// interval between deltas. The times are relative to the first delta, so that delays do not
-// accumulate.
+// sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. The deltas follow
+// each other at the given interval. Their times are relative to the first delta, so that delays do
+// not accumulate.
 func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")

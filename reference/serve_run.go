@@ -60,8 +60,9 @@ func (s *Server) serveRun(c *requestContext) {
 // already in use.
 const maxIDAttempts = 10
 
-// startRun adds a run to the store and returns it. The caller must execute the run. If the request
-// repeats an earlier one, r is nil and info describes the earlier run. If startRun refused the
+// startRun adds a run to the store and returns it. The caller must execute the run. In dialects in
+// which a different operation streams runs, a request with the id of an existing run repeats the
+// request for that run: r is nil and info describes the existing run. If startRun refused the
 // request, ok is false. The argument idGenerated states whether the server generated the id of the
 // run.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.StartRunResult, ok bool) {

@@ -82,7 +82,8 @@ func (s *Server) checkImages(c *requestContext) error {
 
 // serveAttach stores the file in the request and responds with a signed link to it. The request
 // names the conversation to which the file belongs. The conversation need not exist yet, because
-// the upload precedes the first run that uses the file.
+// the upload precedes the first run that uses the file. serveAttach refuses the request if the
+// conversation belongs to another user, or if the file cannot be stored (see refuseFile).
 func (s *Server) serveAttach(c *requestContext) {
 	if _, ok := s.authorizeThread(c, true); !ok {
 		return
@@ -121,7 +122,7 @@ func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 }
 
 // serveTranscribe responds with the text of the speech recording in the request. If the recording
-// is not a WAV file, it refuses the request with status 422.
+// is not a WAV file, it refuses the request with status 422. For other errors, see refuseFile.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))

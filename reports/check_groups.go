@@ -67,8 +67,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 	return list
 }
 
-// A furtherViolation is a requirement that only results of a group violate which the report does not
-// show, and the first finding about it.
+// A furtherViolation is a requirement that a group of results violates, but not the result that the
+// report shows for the group. It has the first finding about the requirement, and the scenario of
+// that finding.
 type furtherViolation struct {
 	RequirementResult
 	Finding  Finding

@@ -21,8 +21,8 @@ const maxPointer = 512
 // The parameter t is the conversation of the scenario. The parameter base is the URL to which the
 // paths of requests are appended, or "" if it is unknown.
 //
-// The field Judged of a failed or warned check is at least 1, even if r.Judged is 0. That is the case
-// if the check failed only because the scenario, although it promises to, did not exercise the check.
+// The field Judged of a failed or warned check is at least 1, even if r.Judged is 0. The latter is
+// the case if the check failed only because a scenario that promises to exercise it did not.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -124,8 +124,9 @@ func cutTruncationNote(s string) (shown, note string) {
 //
 // The verdict on a requirement is the worst one in results. However, it is [spec.Error] only if no
 // check judged the requirement: a failure of the network in one scenario neither hides a violation
-// in another one nor voids the evidence of the others. The verdict is silent if results contains
-// none, or if the requirement is excluded because no check can judge it.
+// in another one nor voids the evidence of the others. The verdict is [spec.Silent] if results
+// contains no result for the requirement, or if the requirement is excluded because no check can
+// judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {

@@ -20,14 +20,14 @@ const maxCurlBody = 16 << 10
 
 // Curl returns a one-line command for a POSIX shell that sends the request again, with the same
 // method, path, header fields and body. The command prints the head of the response and then the
-// stream as it arrives. Credentials, and values that are [redact.Placeholder], are replaced by shell
-// variables such as $AUTHORIZATION or, for another principal than the primary user,
+// stream as it arrives. Credentials, and values that are [redact.Placeholder], are replaced by
+// shell variables such as $AUTHORIZATION or, if r.Principal is [spec.OtherUser],
 // $OTHER_AUTHORIZATION. A body of more than 16 KiB has to be saved to a file first, as a comment in
 // the command says.
 //
 // The parameter base is the URL to which the path of the request is appended, or a shell variable
-// such as "$BASE" if the URL is unknown. It is ignored if the target of the request is a URL, such as
-// a signed URL that the server issued. The command consists of printable characters only. Other
+// such as "$BASE" if the URL is unknown. It is ignored if the target of the request is a URL, such
+// as a signed URL that the server issued. The command consists of printable characters only. Other
 // characters are written as printf escapes in the body, percent-encoded in the path, and replaced
 // by spaces in the method and in header fields.
 func Curl(base string, r spec.Request) string {

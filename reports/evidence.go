@@ -36,8 +36,8 @@ func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operationName returns op, the name of an operation in the document. If op is "", it returns the
-// method and path of the request r, or "" if the request was not recorded.
+// operationName returns op, the name of an operation in the OpenAPI document. If op is "", it
+// returns the method and path of the request r, or "" if the request was not recorded.
 func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
@@ -46,7 +46,7 @@ func operationName(op string, r spec.Request) string {
 	return boundedText([]byte(r.Method+" "+path), maxPointer)
 }
 
-// principalNotes maps each principal other than the primary user to the note that marks its
+// principalNotes maps each principal other than [spec.PrimaryUser] to the note that marks its
 // requests in excerpts.
 var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",

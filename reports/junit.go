@@ -36,7 +36,8 @@ type junitSuite struct {
 // A junitCase is one test case of a JUnit report. At most one of Failure, Error and Skipped is set;
 // if none is, the test case passed.
 type junitCase struct {
-	Class   string        `xml:"classname,attr"` // DIALECT.SCENARIO, DIALECT.cause for a [Cause], or "streamassay"
+	// Class is DIALECT.SCENARIO, DIALECT.cause for a [Cause], or "streamassay" for internal errors.
+	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
 	Failure *junitMessage `xml:"failure"`
 	Error   *junitMessage `xml:"error"`

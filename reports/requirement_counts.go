@@ -55,10 +55,10 @@ func (d DialectReport) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
-// String returns the numbers that are not 0, as text such as
-// "1 MUST violated, 20 requirements hold; test prompts: 2 followed". If all numbers for the
-// protocol are 0, "nothing to judge" takes their place. If results could not be judged, but no
-// requirement has the verdict error, the text states the number of these results instead.
+// String returns the numbers that are not 0, as text such as "1 MUST violated, 20 requirements
+// hold; test prompts: 2 followed". If all numbers for the protocol are 0, "nothing to judge" takes
+// their place. If results could not be judged, but no requirement has the verdict error, the text
+// also states the number of these results.
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {

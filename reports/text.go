@@ -196,7 +196,8 @@ func fullCommand(command string) string {
 
 // displayLines splits raw into lines that are safe to print. Lines longer than width columns are
 // broken. If there are more than limit lines, the others are replaced by a note with the number of
-// their characters. If raw ends with a truncation note, that is the last line.
+// their characters. If raw ends with a note of boundedText about omitted bytes, that note follows
+// as a line of its own.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string

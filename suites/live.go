@@ -79,7 +79,7 @@ const unlockTimeout = 6 * time.Second
 // runDisconnect plays the disconnect scenario. It starts a run and closes the connection after two
 // events of the stream. Then it tries to start another run in the thread, for up to [unlockTimeout],
 // and sends further prompts. Checks verify that the server accepts the other run within that time,
-// and that the abandoned run does not affect the later ones.
+// that it knows the prompt of the abandoned run, and that this run does not affect the later ones.
 func runDisconnect(t *Conversation) {
 	recalls := !t.target.lacksCapability("recall")
 	if recalls {
@@ -88,10 +88,10 @@ func runDisconnect(t *Conversation) {
 	if !t.startAndLeave(t.PromptEvent("slow", "6 40")) {
 		return
 	}
-	if recalls { // the server may refuse this request while the run is in progress
-		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	if recalls { // the server may refuse prompts while the run is in progress
+		t.promptUntilAccepted(t.PromptEvent("recall", ""))
 	}
-	t.promptUntilAccepted("back again")
+	t.promptUntilAccepted(t.PromptEvent("text", "back again"))
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
@@ -107,13 +107,13 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// promptUntilAccepted sends the test prompt "text" with the given words in the current thread, each
-// time after a short pause, until the server accepts it and the run does not fail. It gives up
-// after the first attempt that begins more than [unlockTimeout] after the call.
-func (t *Conversation) promptUntilAccepted(words string) {
+// promptUntilAccepted sends the prompt e in the current thread, each time after a short pause, until
+// the server accepts it and the run does not fail. It gives up after the first attempt that begins
+// more than [unlockTimeout] after the call.
+func (t *Conversation) promptUntilAccepted(e spec.Event) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
-		t.SendAndRead("prompt", t.PromptEvent("text", words))
+		t.SendAndRead("prompt", e)
 		if late || t.hasFollowedLastRequest() {
 			break
 		}

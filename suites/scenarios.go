@@ -288,7 +288,7 @@ var singleUserScenarios = []Scenario{
 				t.Run = t.NewID()
 				stream := t.BuildRequest("prompt", t.PromptEvent("slow", "40 50"))
 				t.DuringStream(stream, 4, func() { t.SendTemplate("cancel", spec.Event{}) })
-				t.promptUntilAccepted("after a stopped run")
+				t.promptUntilAccepted(t.PromptEvent("text", "after a stopped run"))
 			}
 		},
 	}, {

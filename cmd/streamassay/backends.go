@@ -266,9 +266,11 @@ func (p *backendFlags) check() error {
 
 // withoutSecrets returns text, the value of a flag, without credentials, so that messages can show
 // it. It removes the user, the password and the query of a URL. If the URL is invalid, it removes
-// everything before the last at sign, because any of it may be the password. Text without "://" is
-// returned unchanged if it contains a space or tab, or begins with the name of a backend and a colon
-// that are followed by a path or a command.
+// everything between the scheme and the last at sign, because any of it may be the password.
+//
+// Text without "://" may be an incomplete URL, so withoutSecrets removes everything before the last
+// at sign. However, it returns text unchanged that contains a space or tab, or begins with "dir:",
+// "sqlite:" or "exec:", after which a path or a command follows.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

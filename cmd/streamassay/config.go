@@ -23,9 +23,9 @@ import (
 // maxConfig is the maximum size of a --config file in bytes.
 const maxConfig = 1 << 20
 
-// A configPosition is the position of a target in a --config file. The zero value stands for a
+// A targetPosition is the position of a target in a --config file. The zero value stands for a
 // target that is defined by flags.
-type configPosition struct {
+type targetPosition struct {
 	file       string         // path of the --config file
 	index      int            // number of the target in the file, from 1
 	line       int            // line on which the target begins, from 1
@@ -36,7 +36,7 @@ type configPosition struct {
 // option for this target, the result is the name of its field, such as "timeout"; otherwise it is
 // the flag, such as "--timeout", or "TARGET" for the URL. The argument is the name of one of
 // [targetFlags].
-func (s configPosition) settingName(name string) string {
+func (s targetPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
 		return field
@@ -50,7 +50,7 @@ func (s configPosition) settingName(name string) string {
 // locate adds the position of the target in the --config file to the text of err, an error about
 // the target. It returns err unchanged if err is not a usage error or already has a position, or if
 // the target is defined by flags.
-func (s configPosition) locate(err error) error {
+func (s targetPosition) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage || strings.HasPrefix(exit.message, located) {
@@ -63,7 +63,7 @@ func (s configPosition) locate(err error) error {
 // targets.yaml:12: target 2: ". The argument message is an error message about the target. If it
 // begins with the name of a field, the prefix has the line of that field; otherwise, it has the
 // first line of the target.
-func (s configPosition) locationPrefix(message string) string {
+func (s targetPosition) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
 		line = s.fieldLines[strings.TrimSuffix(key, ":")]
@@ -86,7 +86,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	list := make([]targetOptions, 0, len(items))
 	for _, item := range items {
 		t := flags
-		t.source = item.configPosition
+		t.source = item.targetPosition
 		t.source.file = file
 		if err := t.setFields(item.fields); err != nil {
 			return nil, t.source.locate(err)
@@ -123,7 +123,7 @@ func readConfigFile(file string) ([]byte, error) {
 // A configTarget is one target of a --config file, parsed as YAML. Its fields have not been checked
 // yet, and the path of the file is not set.
 type configTarget struct {
-	configPosition
+	targetPosition
 	fields yaml.MapSlice
 }
 
@@ -168,7 +168,7 @@ func configItems(data []byte) ([]configTarget, error) {
 		if !ok {
 			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", line, i+1)
 		}
-		position := configPosition{index: i + 1, line: line, fieldLines: fieldLineNumbers(node)}
+		position := targetPosition{index: i + 1, line: line, fieldLines: fieldLineNumbers(node)}
 		items = append(items, configTarget{position, fields})
 	}
 	return items, nil
@@ -185,8 +185,8 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// fieldLineNumbers returns the line number, from 1, of each field of the mapping n, by the name of
-// the field. The result is empty if n is not a mapping.
+// fieldLineNumbers returns the line number, from 1, of each field of the YAML mapping n, by the
+// name of the field. The result is empty if n is not a mapping.
 func fieldLineNumbers(n ast.Node) map[string]int {
 	lines := map[string]int{}
 	for _, field := range yamltree.Fields(n) {

@@ -102,7 +102,7 @@ func TestConfigAndFlags(t *testing.T) {
 		{URL: "reference", Dialects: []string{"runs"}, suite: flags.suite},
 	} {
 		got := list[i]
-		got.source = configPosition{}
+		got.source = targetPosition{}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("target %d is %+v, want %+v", i+1, got, want)
 		}

@@ -32,8 +32,8 @@ func openDialect(name string) (*dialect.Dialect, error) {
 	return d, nil
 }
 
-// isDocumentPath reports whether name, which the user gave, is the path of a document that defines a
-// dialect.
+// isDocumentPath reports whether name, a value of --dialect, is the path of a document and not the
+// name of an embedded dialect. A path contains a slash or backslash, or ends with .yaml or .yml.
 func isDocumentPath(name string) bool { return strings.ContainsAny(name, `/\`) || isScript(name) }
 
 // documentPaths returns the paths of documents among names, the values of --dialect.

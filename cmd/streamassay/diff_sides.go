@@ -19,8 +19,10 @@ import (
 )
 
 // runTargets plays the scenarios against the targets report.A and report.B concurrently, and
-// returns their conversations. It sets the seed and the salt of report. It replaces report.A and
-// report.B with display names, which contain no credentials.
+// returns their conversations. It sets the seed and the salt of report. Unless --json is given, it
+// replaces report.A and report.B with display names, which contain no credentials. It returns an
+// error if a flag or a target is invalid, if a target cannot be connected to, or if the scenarios
+// cannot be played at all.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	names := "conversation (streamassay list scenarios lists the scenarios; combinations are combination-N)"
 	if err := d.checkGlobsMatch(d.conversationNames(), names); err != nil {
@@ -68,8 +70,9 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// reachTargets returns an error with the exit code for nothing tested if the target of A or B, the
-// first and the second element of jobs, cannot be connected to.
+// reachTargets connects to the targets of A and B, the first and the second element of jobs. If
+// that fails for at least one of them and ctx is not done, it returns an [exitError] with the code
+// exitInconclusive. It omits the embedded reference server, which has not been started yet.
 func reachTargets(ctx context.Context, jobs []targetRun) error {
 	var reasons []string
 	for i, j := range jobs {

@@ -61,12 +61,13 @@ Exchanges that request none of the dialect's operations, such as images in an HT
 not judged. If the recorded paths begin with a base path, first remove it with streamassay
 convert --base. If a file cannot be read or parsed, nothing is judged (exit code 2). If a
 recording ends in the middle of a response, it is judged as if the server had ended the
-response there, unless a .txtar or the exit code of curl shows that the client ended it.
+response there, unless a .txtar says that the client did, or the member "curl_exit" of
+NAME.request.json (beside method and path) is an exit code of curl that does, such as 28 (timeout).
 ` + wrapHelp("In reports, "+redactedCredentials) + `
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
-was judged, or in no dialect was there a whole run or a violation, 5 internal error,
+was judged, or the recordings have neither a whole run nor a violation, 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope

@@ -32,7 +32,7 @@ type mockOptions struct {
 	check        bool          // check the scripts and recordings, and serve nothing
 	schema       bool          // print the JSON Schema of scripts, and serve nothing
 	watch        bool          // reload scripts and recordings when they change
-	expect       string        // path of the expectations; "" means none
+	expect       string        // path of the file that states what is expected of clients; "" means none
 	expectReport string        // path of the report on the clients; "" means none
 	poll         time.Duration // maximum time that a request waits for new events
 	eventSource  bool          // support EventSource, see [reference.Config]

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An mockDefaultFlags holds the flags of the mock that set defaults. A script or a request can
+// A mockDefaultFlags holds the flags of the mock that set defaults. A script or a request can
 // override these defaults.
 type mockDefaultFlags struct {
 	seed, vary, pace, clock string   // "" if the flag is not given

@@ -31,8 +31,9 @@ const (
 // of directories that contain such files.
 type mockSources []string
 
-// validate returns a usage error if a path does not exist, or is a file with an unknown extension. If
-// there is no client command, a name that is not found may have been meant as one.
+// validate returns a usage error if a path cannot be accessed, or is a file with an unknown
+// extension. If a path that does not exist looks like the name of a program, and command, the
+// client command, is nil, the error adds that a command comes after "--".
 func (p mockSources) validate(command []string) error {
 	for _, path := range p {
 		info, err := os.Stat(path)

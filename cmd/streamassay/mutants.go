@@ -159,13 +159,14 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary of r. Depending on the directories, of which at least one must
-// be "", it then does one of the following:
-//   - If writeDir is set, it writes [mutantsFile] to that directory. The results of mutants that were
-//     not run are taken from the existing file.
+// concludeMutants prints the summary of r, which states the number of survivors: mutants that no
+// expected check found. Depending on the directories, of which at least one must be "", it then
+// does one of the following:
+//   - If writeDir is set, it writes [mutantsFile] to that directory. The results of mutants that
+//     were not run are taken from the existing file.
 //   - If checkDir is set, it returns an error if there are more survivors, or more unexpected
-//     failures, than the file in that directory states. If all mutants were run, it also returns an
-//     error if the file is not up to date.
+//     failures, than the file in that directory states. If all mutants were run, it also returns
+//     an error if the file is not up to date.
 //   - Otherwise, it returns an error if there are any survivors or unexpected failures.
 //
 // If r.InvalidReasons is not empty, it prints nothing and returns an error with the exit code of an

@@ -23,9 +23,10 @@ type reportOutput struct {
 	destination destination // set by resolve
 }
 
-// parseOutputs parses list, whose elements have the form FORMAT[=PATH]. If an element is invalid,
-// it returns a usage error that begins with name, the name of the flag or field that holds the
-// list. It does not set the destinations; [resolveOutputs] does.
+// parseOutputs parses list, whose elements have the form FORMAT[=PATH]. A report without PATH is
+// for standard output. If an element is invalid, parseOutputs returns a usage error that begins
+// with name, the name of the flag or field that holds the list. It does not set the destinations;
+// [resolveOutputs] does.
 func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
@@ -98,9 +99,10 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// checkReports returns a usage error if a report in list would overwrite one of the input files (see
-// [destination.checkInputs]), or if its file is the directory transcripts, which is "" or the value
-// of the named flag.
+// checkReports returns a usage error if a report in list would overwrite one of the input files
+// (see [destination.checkInputs]), or if its path is that of the directory for transcripts. The
+// argument transcripts, the value of the given flag, is the path of that directory, or "" if there
+// is none.
 func checkReports(list []reportOutput, flag, transcripts string, inputs ...string) error {
 	for _, o := range list {
 		if err := o.destination.checkInputs(o.flagText, inputs...); err != nil {
@@ -185,7 +187,7 @@ func withUnwritten(err error, unwritten []string) error {
 }
 
 // write writes the report r, in the format of o, to the destination of o. If that is standard
-// output, it writes to sh.out.
+// output, it writes to sh.out. The error, if any, does not contain the path of the report.
 func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {

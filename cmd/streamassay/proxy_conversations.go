@@ -73,9 +73,9 @@ func (s *proxiedConversations) nothingReason(dialect string, command bool) strin
 
 // save stores the conversation c, replacing an earlier version with the same Number, and writes its
 // transcript. If s would then exceed [maxRecordings] conversations or [maxProxiedBytes], it sets
-// s.incomplete instead, and drops an earlier version: a check could take a response for wrong whose
-// reason is in a missing exchange, such as a run during which another request was refused. It returns
-// an error if the transcript cannot be written.
+// s.incomplete instead, and drops the earlier version. That version must not be judged, because a
+// check could report a violation that one of the missing exchanges would explain. save returns an
+// error if the transcript cannot be written.
 func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,9 +101,12 @@ func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 }
 
 // markOtherUsers sets the principals of the requests in t, because several clients may have sent
-// them. The primary user is the sender of the first successful request. A request with different or
-// no credentials that was denied, with status 401, 403 or 404, has another principal. A successful
-// one is assumed to come from the primary user, with new credentials.
+// them. The sender of the first successful request is [spec.PrimaryUser]; before it, that user
+// counts as having no credentials. If a request has other credentials than that user, its principal
+// is [spec.UnknownUser] for the status 401, and [spec.OtherUser] for 403 or 404. If it has none,
+// unlike that user, its principal is [spec.Anonymous] for 401 or 403. Other requests are not changed: a successful
+// one with other credentials, for example, is assumed to come from the same user with new
+// credentials.
 func markOtherUsers(t *spec.Trace) {
 	user := ""
 	for i := range t.Exchanges {
@@ -123,7 +126,8 @@ func markOtherUsers(t *spec.Trace) {
 	}
 }
 
-// credentials returns the fields of h that identify the user, or "" if there are none.
+// credentials returns the fields of h that identify the user, such as Authorization, as sorted
+// lines of the form "name: value" with the names in lower case. It returns "" if there are none.
 func credentials(h spec.Header) string {
 	var all []string
 	for _, f := range h {
@@ -137,7 +141,8 @@ func credentials(h spec.Header) string {
 
 // transcripts returns the conversations as transcripts without credentials, in the order in which
 // they began, and removes them from s. Each has a unique name: the path of its file or, without a
-// directory, a name made from the id of the thread.
+// directory, a name made from the id of the thread. transcripts returns an error if the text of a
+// transcript cannot be parsed.
 func (s *proxiedConversations) transcripts() (list []*transcript.Transcript, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

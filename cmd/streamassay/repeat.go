@@ -18,10 +18,12 @@ const maxRounds = 10000
 
 // runRounds runs the suite in as many rounds as --repeat states. It stops early if ctx is done or
 // --max-time ends a round. It returns the merged report, in which requirements whose verdict
-// differs between rounds are flaky, and the results of the round with the worst exit code.
+// differs between rounds are flaky, and the results of the round with the worst exit code. The
+// error, if any, is that of [targetRun.runRound] or [targetRun.rejudge].
 //
-// It also judges the conversations of each round a second time. If a verdict then differs, although
-// the bytes are the same, the report states an internal error of streamassay.
+// It also judges the conversations of each round a second time, unless ctx is done. If a verdict
+// then differs, although the bytes are the same, the report states an internal error of
+// streamassay.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -94,8 +96,8 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 }
 
 // reparseTranscript formats the conversation of p as a transcript, parses the transcript, and
-// returns the resulting trace. It does not redact secrets: nothing is written to disk, and the
-// checks must see the original bytes.
+// returns the resulting trace, or an error if the transcript cannot be parsed. It does not redact
+// secrets: nothing is written to disk, and the checks must see the original bytes.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

@@ -35,10 +35,10 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	}
 }
 
-// secretHeader returns a flag with a header for a shell command line, such as --header
-// "Authorization: $AUTHORIZATION". The argument line has the form 'Name: value'. In the result, a
-// shell variable replaces the value, which may be secret. The variable is named like the header, in
-// capitals and with underscores, and with the given prefix.
+// secretHeader returns the given flag, such as "--header", with a header as its value, for a shell
+// command line: for example, --header "Authorization: $AUTHORIZATION". The argument line has the
+// form 'Name: value'. In the result, a shell variable replaces the value, which may be secret. The
+// variable is named like the header, in capitals and with underscores, and with the given prefix.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

@@ -255,11 +255,11 @@ func (j targetRun) nameInReports() string {
 // runAll executes the runs in jobs one after the other and writes their reports. It stops after a
 // signal, or at the first run that cannot be executed, whose error it returns. Otherwise, it
 // returns an error with the exit code of the program, or nil if that is 0. In both cases, the error
-// also names the reports that could not be written (see [withUnwritten]). The exit code is the first
-// of these that applies:
+// also names the reports that could not be written (see [withUnwritten]). The exit code is the
+// first of these that applies:
 //   - the one for the signal, if there was a signal
 //   - the one for internal errors, if a report cannot be written, or if the verdicts of the Ginkgo
-//     suite differ from those of the reports
+//     suite differ from those of the reports (see [suites.RunGinkgo])
 //   - the worst exit code of the runs
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
@@ -295,7 +295,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 
 // run runs the suite against the target, in as many rounds as --repeat states. It returns the
 // report and the results from which the report is made. If there are several rounds, the results
-// are those of the round with the worst exit code.
+// are those of the round with the worst exit code. It returns an error if it cannot start the
+// embedded reference server, and the errors of [targetRun.runRound] and [targetRun.runRounds].
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &firstSaveError{}
 	if j.embedded {
@@ -312,7 +313,9 @@ func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites
 }
 
 // runRound plays every selected scenario of every dialect once. It returns the report on this round
-// and the results from which the report is made.
+// and the results from which the report is made. It returns an error only if the target is invalid
+// or a transcript cannot be written; the report contains the failures of the server and the
+// network.
 func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	started := time.Now()
 	report := &reports.Report{
@@ -356,7 +359,8 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 
 // startReference starts the embedded reference server on a free loopback port, and completes
 // j.suiteTargets with the URL of the server, the credentials of two users and the capabilities that
-// the server has. The caller must call stop to end the server.
+// the server has. The caller must call stop to end the server. Errors have type [exitError] and the
+// code for internal errors.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -397,9 +401,9 @@ func (j *targetRun) startReference() (stop func(), err error) {
 }
 
 // addReferenceUsers creates two users with random tokens for each target in j.suiteTargets, and
-// stores the credentials in the target. It returns an authenticator that accepts the tokens. It
-// also sets the stream limit of each target, the number of streams that one user may open at the
-// same time.
+// stores the credentials in the target. It returns an authenticator that accepts the tokens, or the
+// error of [identity.StaticTokens.Add]. It also sets the stream limit of each target, the number of
+// streams that one user may open at the same time.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {

@@ -145,7 +145,9 @@ func serverURL(ln net.Listener, scheme string) string {
 
 // writeReadyFile writes the ready file, if --ready-file is given. It is a JSON object with the
 // process id, the base URL of each dialect and, unless control is "", the URL of the control API.
-// The map base holds the base URLs by the name of the dialect.
+// The map base holds the base URLs by the name of the dialect. If the file cannot be written, which
+// includes the case that it is a FIFO without a reader (see [destination.write]), writeReadyFile
+// returns an [exitError] with the code for internal errors.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

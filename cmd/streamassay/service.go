@@ -27,8 +27,8 @@ type service struct {
 
 	// Only the mock command sets the fields below.
 
-	control        string                                  // address of the control port, HOST:PORT
-	controlHandler func(done <-chan struct{}) http.Handler // for the control port, or nil; done is closed at shutdown
+	control        string                                  // address of the control API, HOST:PORT
+	controlHandler func(done <-chan struct{}) http.Handler // for the control API, or nil; done is closed at shutdown
 	seed           *uint64                                 // printed at the start; nil means none
 	watch          func() (stop func())                    // called when serving begins, stop at shutdown; nil means none
 

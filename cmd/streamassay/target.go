@@ -34,7 +34,7 @@ type targetOptions struct {
 	suite        suites.Target     // the options that the suite uses as they are; its other fields are not set
 
 	verbose bool           // show details in the text report; a flag that is not a field of a --config file
-	source  configPosition // position in the --config file; zero if the target comes from flags
+	source  targetPosition // position in the --config file; zero if the target comes from flags
 }
 
 // reportUsage returns the help text of the --report flag, with the names of all report formats.
@@ -147,7 +147,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 }
 
 // checkOnlyApplies returns a usage error if a glob of --only matches scenarios, but none that can be
-// played in one of the dialects.
+// played in any of the dialects.
 func (t targetOptions) checkOnlyApplies(dialects []*dialect.Dialect) error {
 	for _, glob := range t.suite.Only {
 		known, applies := false, false
@@ -163,8 +163,8 @@ func (t targetOptions) checkOnlyApplies(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// conversationNames returns the names of all scenarios, sequences and combinations that can be
-// played.
+// conversationNames returns the names of all conversations that can be played: of the scenarios,
+// and of the generated sequences and combinations of requests.
 func (t targetOptions) conversationNames() (all []string) {
 	for _, s := range suites.Scenarios() {
 		all = append(all, s.Name)
@@ -179,7 +179,8 @@ func (t targetOptions) conversationNames() (all []string) {
 }
 
 // checkGlobsMatch returns a usage error if a glob of --only or --skip is malformed or matches none
-// of the known names. The message says that the glob "matches no" what, so what is a noun phrase.
+// of the known names. The argument what is a noun phrase for one of these names, such as "scenario
+// of runs@2026-04", which completes the message that the glob "matches no" such name.
 func (t targetOptions) checkGlobsMatch(known []string, what string) error {
 	for _, flag := range []struct {
 		name  string

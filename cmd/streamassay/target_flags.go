@@ -158,8 +158,8 @@ const (
 	maxTimeout = time.Hour // of --timeout, --idle-timeout and --max-time
 )
 
-// defaultSequences is the default of --sequences, the number of generated sequences to play
-// (docs/adr/0013-combinations-cover-pairs.md).
+// defaultSequences is the default of --sequences, the number of generated sequences of requests to
+// play (docs/adr/0013-combinations-cover-pairs.md).
 const defaultSequences = 4
 
 // newTargetOptions returns the options of a target with their default values.

@@ -30,7 +30,7 @@ func TestTargetFlagAndField(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list[0].URL, list[0].source = "", configPosition{}
+		list[0].URL, list[0].source = "", targetPosition{}
 		return list[0]
 	}
 	for _, o := range targetFlags {

@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// A Config configures the control port. The zero value is suitable for a port on the loopback
-// interface.
+// A Config configures the control port, the port on which the API and the pages of this package are
+// served. The zero value is suitable for a port on the loopback interface.
 type Config struct {
 	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
 	Done         <-chan struct{}       // closed on shutdown, to end waits and event streams; may be nil
@@ -53,7 +53,8 @@ const (
 	writeTimeout    = 30 * time.Second // for one write of a response, and for reading the body of a request
 )
 
-// New returns the handler of the control API of the mock m, as configured by cfg.
+// New returns a handler that serves the control API and the HTML pages of the mock m, as configured
+// by cfg.
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,

@@ -17,11 +17,12 @@ import (
 const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal: it responds with the exchanges that match the query,
-// oldest first. The response is {"exchanges": LIST, "total": N}, where N is the number of all
-// matching exchanges. LIST holds at most 100 exchanges, unless the query sets a different limit.
+// oldest first, each as a journal.Record. The response is {"exchanges": LIST, "total": N}, where N
+// is the number of all matching exchanges. LIST holds at most 100 exchanges, unless the query sets a
+// different limit.
 //
 // If the client accepts NDJSON, the response has that format. It then contains all matching
-// exchanges, unless the query sets a limit.
+// exchanges, unless the query sets a limit. If the query is invalid, the error has status 400.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := s.parseFilter(query)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 }
 
 // getExchange handles GET /v1/journal/{id}: it responds with the exchange whose id is in the path,
-// or returns an error with status 404 if there is none.
+// as a journal.Record, or returns an error with status 404 if there is none.
 func (s *server) getExchange(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	record, err := s.findExchange(r)
 	if err != nil {
@@ -142,10 +143,10 @@ func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 // comments keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
-// streamEvents handles GET /v1/journal/feed: it sends the events of the journal as an event stream
-// until the client leaves or the control port shuts down. If the query names a test, it omits the
-// events of other tests. If too many long requests are in progress (see acquireLong), it returns an
-// error with status 503.
+// streamEvents handles GET /v1/journal/feed: it sends the changes of the journal as an event stream
+// until the client leaves or the control port shuts down. The data of each event is a
+// journal.FeedEvent. If the query names a test, streamEvents omits the events of other tests. If too
+// many long requests are in progress (see acquireLong), it returns an error with status 503.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

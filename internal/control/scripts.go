@@ -85,9 +85,9 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 // A ruleInfo describes a rule of a script in a response.
 type ruleInfo struct {
 	Name     string `json:"name"`
-	File     string `json:"file"` // file of the script
-	Line     int    `json:"line"` // line in that file, from 1
-	Priority int    `json:"priority"`
+	File     string `json:"file"`     // file of the script
+	Line     int    `json:"line"`     // line in that file, from 1
+	Priority int    `json:"priority"` // rules of higher priority are tried first
 	Violates bool   `json:"violates"` // the script states that the reply violates the protocol
 }
 
@@ -95,8 +95,9 @@ type ruleInfo struct {
 const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with the script of the test in the query or, if
-// the query names no test, with the script that all tests share. The response is a JSON object with
-// the rules and, if putScripts has set the script, its text.
+// the query names no test, with the script that all tests share. The response is {"rules": LIST,
+// "source": TEXT}. LIST holds a ruleInfo for each rule, in the order in which rules are tried. TEXT
+// is the text of the script; the member is absent unless putScripts has set the script.
 //
 // If the client accepts YAML, the response is only the text. Its status is 404 if putScripts has
 // not set the script.

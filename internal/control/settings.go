@@ -19,7 +19,8 @@ const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"fir
 	`"vary": 1, "hold": 0}`
 
 // getSettings handles GET /v1/settings: it responds with the settings of the test in the query or,
-// if the query names no test, with those that all tests share.
+// if the query names no test, with those that all tests share. The response is the JSON encoding of
+// a mockserver.RuntimeSettings.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return writeJSON(w, s.currentSettings(query.Get("test")))
 }
@@ -39,8 +40,8 @@ func removeSettings(settings *mockserver.RuntimeSettings) {
 }
 
 // putSettings handles PUT /v1/settings: it replaces the settings of the test in the query or, if
-// the query names no test, those that all tests share. Scripts and recordings are kept. It responds
-// with the new settings.
+// the query names no test, those that all tests share. Scripts and recordings are kept. The body is
+// a JSON object, such as exampleSettings. putSettings responds with the new settings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return s.changeSettings(w, r, query.Get("test"), removeSettings)
 }
@@ -55,8 +56,9 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share
 // if test is "". It first calls prepare with a copy of the current settings. It then applies the
-// body of the request: null removes a setting, and any other value sets it. It responds with the
-// new settings. If the body is invalid, it changes nothing and returns an error.
+// body of the request, a JSON object such as exampleSettings: null removes a setting, and any other
+// value sets it. It responds with the new settings. If the body is invalid, it changes nothing and
+// returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
 ) error {
@@ -138,8 +140,8 @@ func parseSeed(text []byte) (uint64, error) {
 	return mockserver.ParseSeed(string(text))
 }
 
-// parseHold parses text, a JSON number, as the index of the first event to hold in a stream. It
-// returns an error unless the number is an integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the index of the first event of a stream that the mock
+// holds back. It returns an error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -240,7 +242,7 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request, query url.Valu
 // putState handles PUT /v1/state. Its body is a currentSteps: the scenarios in the body are set to
 // the given steps, and all other scenarios to their initial step. The change applies to the test in
 // the query or, if the query names no test, to requests that belong to no test. putState responds
-// with the new currentSteps.
+// with the new currentSteps. If the body is invalid, it changes nothing and returns an error.
 func (s *server) putState(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	var to currentSteps

@@ -59,7 +59,8 @@ func (s *server) currentTime() map[string]time.Time {
 }
 
 // putClock handles PUT /v1/clock, whose body is a clockChange: it stops the clock at a certain time
-// or lets it run again. It responds with {"time": TIME}, the new time of the clock.
+// or lets it run again. It responds with {"time": TIME}, the new time of the clock. If the body is
+// invalid, it changes nothing and returns an error.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	const example = `{"time": "2026-01-01T00:00:00Z"}, {"advance": "5m"} or {"run": true}`
 	var to clockChange
@@ -109,7 +110,7 @@ type faultDescription struct {
 	Name   string        `json:"name"`
 	Doc    string        `json:"doc"`
 	Family string        `json:"family"` // category of the fault
-	Needs  []string      `json:"needs"`  // event kinds and slots that a dialect must have for the fault to apply
+	Needs  []string      `json:"needs"`  // what a dialect must have for the fault to apply; see fault.Fault.RequiredKinds
 	Checks []string      `json:"checks"` // ids of the checks that detect the fault
 	Places []string      `json:"places"` // supported triggers: "event", "byte" or "time"
 	Params []fault.Param `json:"params"`

@@ -21,8 +21,9 @@ const (
 	maxEvent = 1 << 30 // greatest number of an event
 )
 
-// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, where LIST holds the
-// states of the open streams of the test in the query, or of all tests if the query names none.
+// listStreams handles GET /v1/streams: it responds with {"streams": LIST}, where LIST holds a
+// mockserver.StreamStatus for each open stream of the test in the query, or of all tests if the
+// query names none.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	return writeJSON(w, map[string]any{"streams": s.streamStatuses(query.Get("test"))})
 }
@@ -48,8 +49,9 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 }
 
 // onStream returns a handler that calls change with the stream whose id is in the path of the
-// request, and then responds with the state of the stream. If change returns an error, the handler
-// returns that error instead.
+// request, and then responds with the mockserver.StreamStatus of the stream. If change returns an
+// error, the handler returns that error instead. If there is no such stream, the error has status
+// 404.
 func (s *server) onStream(
 	change func(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error,
 ) routeHandlerFunc {
@@ -240,8 +242,8 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 const pollInterval = 5 * time.Millisecond
 
 // endAt waits until all events before the one with the given index have been sent, and then ends
-// the stream in the way how. The caller must have held the stream before that event. If the stream
-// ends earlier or the control port shuts down, endAt does nothing.
+// the stream with endNow. The caller must have held the stream before that event. If the stream ends
+// earlier or the control port shuts down, endAt does nothing.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -258,8 +260,9 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends the stream in the way how. For fault.Torn, it first sends the beginning of a line, so
-// that the stream ends within a line.
+// endNow ends the stream. The parameter how states what happens to the connection, such as
+// fault.Reset. For fault.Torn, endNow first sends the beginning of a line, so that the stream ends
+// within a line.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

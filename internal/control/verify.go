@@ -11,9 +11,10 @@ import (
 )
 
 // verifyCalls handles POST /v1/verify: it compares the exchanges that match the query with the
-// expected calls in the body. The response has status 200 and the body {"ok": true}, or {"ok":
-// false, "failures": LIST} if the number or the order of the calls differs. If the query or the
-// body is invalid, verifyCalls returns an error with the status for the response.
+// expected calls in the body, which is a journal.Expectations in JSON or YAML. The response has
+// status 200 and the body {"ok": true}, or {"ok": false, "failures": LIST} if the number or the
+// order of the calls differs; LIST holds values of the type journal.UnmetExpectation. If the query
+// or the body is invalid, verifyCalls returns an error with the status for the response.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	f, err := s.parseFilter(query)
 	if err != nil {
@@ -37,10 +38,13 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request, query url.V
 	return writeJSON(w, map[string]any{"ok": false, "failures": failures})
 }
 
-// waitForExchanges handles POST /v1/wait: it waits until at least n exchanges match a filter, or
-// until a timeout has passed. The body contains the filter, n (by default 1) and the timeout (by
-// default defaultWait). The response has status 200 and the body {"ok": BOOL, "seen": COUNT,
-// "wanted": n}. BOOL is false after a timeout, and COUNT is the number of matching exchanges.
+// waitForExchanges handles POST /v1/wait: it waits until at least N exchanges match a filter, or
+// until a timeout has passed. The body is {"filter": FILTER, "n": N, "timeout": DURATION}: FILTER is
+// a journal.Filter, N is 1 by default, and DURATION is a string such as "5s", by default
+// defaultWait. The response has status 200 and the body {"ok": BOOL, "seen": COUNT, "wanted": N}.
+// BOOL is false after a timeout, and COUNT is the number of matching exchanges. The error has status
+// 400 if the body is invalid, and 503 if the mock shuts down. Other errors are those of readJSON and
+// acquireLong.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	var to struct {
 		Filter  journal.Filter `json:"filter"`

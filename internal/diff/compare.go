@@ -15,7 +15,7 @@ type exchangeEvents struct {
 	key          string       // see [requestKey]
 	index        int          // index of the exchange in the conversation, from 0
 	events       []spec.Event // events of the response, in order, without comments
-	startsMidway bool         // the request resumes a stream at a cursor
+	startsMidway bool         // the request has a cursor: the position from which to resume a stream
 	clientLeft   bool         // the client left before the end of the response
 }
 
@@ -51,8 +51,9 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 
 // appendEvent adds e, an event of the response, to x.events. If e is a delta of the same text as
 // the last event, its text is appended to that event instead. If e is a later state of the same
-// tool call, content part or progress, it replaces the last event. The last event is the last one
-// that is not Unrecognized.
+// tool call or content part, or is of kind [spec.RunProgress] or [spec.MessageProgress] like the
+// last event, it replaces the last event. Events of kind [spec.Unrecognized] do not count as the
+// last event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // these may occur between deltas of one text
@@ -83,9 +84,10 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns a key for the request r. Requests have equal keys if their operations,
-// principals, names, poll limits, texts, parts and violations are equal, and if all or none of them
-// resume a stream. The key contains no ids, because these differ between conversations.
+// requestKey returns a key for the request r. Requests have equal keys if the fields Operation,
+// Principal, Name, PollLimit, Text and Violations of their events are equal, if the elements of
+// Parts have equal kinds and texts, and if all or none of them resume a stream. The key contains no
+// ids, because these differ between conversations.
 func requestKey(r spec.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
@@ -205,8 +207,8 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 }
 
 // pairedRange returns the indexes of the first and the last element of pairs that has an event on
-// both sides. It ignores pairs of heads and of ends of responses. If no pair remains, it returns
-// len(pairs) and -1. The argument a holds the events of side A.
+// both sides. It ignores pairs of events of kind [spec.HTTPResponse] or [spec.BodyEnd]. If no pair
+// remains, it returns len(pairs) and -1. The argument a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {

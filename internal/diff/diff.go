@@ -137,7 +137,8 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 }
 
 // describeRequest returns a short description of the request for reports: the operation, the
-// prompt, the location of the first violation, and the principal if it is not the primary user.
+// prompt, the location of the first [spec.Violation], and the principal if it is not
+// [spec.PrimaryUser].
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {

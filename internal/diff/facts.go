@@ -124,9 +124,10 @@ var endErrors = []error{
 	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText returns a description of how the body ended if e is a BodyEnd. The description has no
-// details that depend on the machine. If e is any other event with an error, except an
-// HTTPResponse, endText returns "cannot be decoded". For all remaining events, it returns "".
+// endText returns a description of how the body ended if e is of kind [spec.BodyEnd]. The
+// description has no details that depend on the machine. If e is any other event with an error,
+// except one of kind [spec.HTTPResponse], endText returns "cannot be decoded". For all remaining
+// events, it returns "".
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
@@ -142,9 +143,8 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText returns the locations of the violations of e and the kinds of its flaws (see
-// [spec.DecodeFlaw]), sorted, without duplicates and separated by ", ". It returns "" if e has
-// neither violations nor flaws.
+// violationText returns the locations of e.Violations and the kinds of e.Flaws, sorted, without
+// duplicates and separated by ", ". It returns "" if e has neither violations nor flaws.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {

@@ -18,8 +18,9 @@ type eventEditor struct {
 }
 
 // editEvents returns a value for [Fault.NewEffect]. For each run, the effect calls begin, which
-// returns an edit. It calls the edit with each event e of the run, in order. The edit emits the
-// events that replace e by calling the methods of r. It must not modify e or use it after the call.
+// returns an edit function. It calls that function with each event e of the run, in order. The edit
+// function emits the events that replace e by calling the methods of r. It must not modify e or use
+// it after the call.
 func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		r := &eventEditor{Args: a}
@@ -114,8 +115,8 @@ func allMissing(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) { return r.dropEach(fits) })
 }
 
-// dropEach returns an edit for editEvents that drops each event for which isAffected returns true
-// and emits all other events.
+// dropEach returns an edit function for editEvents that drops each event for which isAffected
+// returns true and emits all other events.
 func (r *eventEditor) dropEach(isAffected func(*spec.Event) bool) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if isAffected(e) {
@@ -218,7 +219,8 @@ func OfKind(kinds ...spec.Kind) func(*spec.Event) bool {
 	return func(e *spec.Event) bool { return slices.Contains(kinds, e.Kind) }
 }
 
-// isTerminal reports whether e is the terminal event of its run.
+// isTerminal reports whether e is the terminal event of its run, that is, its end event or its
+// error event.
 func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == spec.RunError }
 
 // isFinal reports whether e is a terminal event or the event that some protocols send after it to

@@ -9,9 +9,9 @@ import (
 // The faults that no function of event_editor.go describes: edits, which are arguments of editEvents
 // and emit events with their argument r, and their helpers.
 
-// startLate returns an edit for editEvents that sends the first event of the run's content, such as
-// the start of a message, before the events that start the run. It does not change a run without
-// content.
+// startLate returns an edit function for editEvents that sends the first event of the run's
+// content, such as the start of a message, before the events that start the run. It does not change
+// a run without content.
 func startLate(r *eventEditor) func(*spec.Event) {
 	var held []spec.Event
 	released := false
@@ -45,9 +45,9 @@ func startLate(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// repeatAtEnd returns an edit for editEvents that sends an event again after the last event of the
-// run. The repeated event is the last delta or, if the run has no delta, the last event before the
-// terminal event.
+// repeatAtEnd returns an edit function for editEvents that sends an event again after the last
+// event of the run. The repeated event is the last delta or, if the run has no delta, the last
+// event before the terminal event.
 func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	var last, delta *spec.Event
 	seq := ""
@@ -72,8 +72,9 @@ func repeatAtEnd(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// failAndEnd returns an edit for editEvents that makes a run both fail and end successfully: it
-// sends an error event before the end event, or an end event after the error event.
+// failAndEnd returns an edit function for editEvents that makes a run both fail and end
+// successfully: it sends an error event before the end event, or an end event after the error
+// event.
 func failAndEnd(r *eventEditor) func(*spec.Event) {
 	return func(e *spec.Event) {
 		if e.Kind == spec.RunEnd {
@@ -139,9 +140,9 @@ func failRun(text string) func(Args) Effect {
 	})
 }
 
-// repeatMessage returns an edit for editEvents that repeats the start and end events of a message
-// after the message has ended, so that they look like another message with the same id. The message
-// is the first one that ends at or after the trigger.
+// repeatMessage returns an edit function for editEvents that repeats the start and end events of a
+// message after the message has ended, so that they look like another message with the same id. The
+// message is the first one that ends at or after the trigger.
 func repeatMessage(r *eventEditor) func(*spec.Event) {
 	var start *spec.Event
 	isAffected := r.first(isMessageEnd)
@@ -160,10 +161,10 @@ func repeatMessage(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// breakArguments returns an edit for editEvents that appends a brace to the arguments of tool
-// calls, so that they are not valid JSON. It changes each tool call that is a single event or a
-// part of another event. Of the tool calls that are streamed as several events, it changes one: the
-// first that ends at or after the trigger.
+// breakArguments returns an edit function for editEvents that appends a brace to the arguments of
+// tool calls, so that they are not valid JSON. It changes each tool call that is a single event or
+// a part of another event. Of the tool calls that are streamed as several events, it changes one:
+// the first that ends at or after the trigger.
 func breakArguments(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(OfKind(spec.ToolEnd))
 	breakCalls := r.changeParts(spec.ToolCall, func(p *spec.Event) (keep bool) {
@@ -181,8 +182,8 @@ func breakArguments(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// dropResults returns an edit for editEvents that drops all tool results, both events of the kind
-// spec.ToolResult and parts of other events.
+// dropResults returns an edit function for editEvents that drops all tool results, both events of
+// the kind spec.ToolResult and parts of other events.
 func dropResults(r *eventEditor) func(*spec.Event) {
 	drop := r.changeParts(spec.ToolResult, func(*spec.Event) (keep bool) { return false })
 	return func(e *spec.Event) {
@@ -194,8 +195,8 @@ func dropResults(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// renameResults returns an edit for editEvents that changes the call id of each tool result to an
-// id that no tool call has.
+// renameResults returns an edit function for editEvents that changes the call id of each tool
+// result to an id that no tool call has.
 func renameResults(r *eventEditor) func(*spec.Event) {
 	return r.changeParts(spec.ToolResult, func(p *spec.Event) (keep bool) {
 		p.Call = unknownID
@@ -203,10 +204,11 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 	})
 }
 
-// changeParts returns an edit for editEvents that edits all tool calls, if kind is spec.ToolCall,
-// or all tool results, if kind is spec.ToolResult. Each of them is an event or a part of an event.
-// The edit calls change with a copy and sends the copy instead of the original. It leaves out a
-// part for which change returns false. For an event, it ignores the result of change.
+// changeParts returns an edit function for editEvents that edits all tool calls, if kind is
+// spec.ToolCall, or all tool results, if kind is spec.ToolResult. Each of them is an event or a
+// part of an event. The edit function calls change with a copy and sends the copy instead of the
+// original. It leaves out a part for which change returns false. For an event, it ignores the
+// result of change.
 func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p *spec.Event) bool {
@@ -236,8 +238,9 @@ func shiftNumbers(delta int64) func(Args) Effect {
 	})
 }
 
-// sendTwice returns an edit for editEvents that sends one event twice with the same sequence
-// number. That event is the first one, at or after the trigger, for which r.isTarget returns true.
+// sendTwice returns an edit function for editEvents that sends one event twice with the same
+// sequence number. That event is the first one, at or after the trigger, for which r.isTarget
+// returns true.
 func sendTwice(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {
@@ -248,9 +251,9 @@ func sendTwice(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// lose returns an edit for editEvents that omits the first event, at or after the trigger, for
-// which r.isTarget returns true. The other events keep their sequence numbers, so that the number
-// of the omitted event is missing.
+// lose returns an edit function for editEvents that omits the first event, at or after the trigger,
+// for which r.isTarget returns true. The other events keep their sequence numbers, so that the
+// number of the omitted event is missing.
 func lose(r *eventEditor) func(*spec.Event) {
 	isAffected := r.first(r.isTarget)
 	return func(e *spec.Event) {

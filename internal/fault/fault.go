@@ -29,7 +29,7 @@ type Fault struct {
 	Name          string // name in scripts, headers and `streamassay list faults`, such as "abort"
 	Doc           string // what the fault does: a sentence in lower case
 	Category      Category
-	RequiredKinds []spec.Kind // event kinds and slots that a dialect must have for the fault to apply
+	RequiredKinds []spec.Kind // event kinds and features (such as spec.SlotSeq) that a dialect must have
 
 	// Checks lists the ids of the checks that detect the fault. In each dialect that has any of
 	// these checks, at least one of them fails if the fault changes a response. The list is empty
@@ -41,8 +41,9 @@ type Fault struct {
 	NewEffect func(a Args) Effect // returns the effect of the fault on one response
 }
 
-// MissingKind returns the first of the kinds that the fault requires which is not in kinds, those of
-// a dialect. If it returns "", the fault can be injected into responses of the dialect.
+// MissingKind returns the first of f.RequiredKinds that is not in kinds, the event kinds and
+// features of a dialect. If there is none, it returns "", and the fault can be injected into
+// responses of the dialect.
 func (f *Fault) MissingKind(kinds []spec.Kind) spec.Kind {
 	for _, k := range f.RequiredKinds {
 		if !slices.Contains(kinds, k) {

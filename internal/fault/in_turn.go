@@ -7,11 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// chunkSlots lists the slots and event kinds that a dialect must have for faults that send texts in
-// chunks.
+// chunkSlots lists the features and event kinds that a dialect must have for faults that send texts
+// in chunks. A chunk is a delta that needs no start event and no end event.
 var chunkSlots = []spec.Kind{spec.SlotChunk, spec.SlotMessage, spec.MessageStart, spec.MessageDelta}
 
-// inTurnFaults lists the faults that concern steps, chunks and line ends.
+// inTurnFaults lists the faults that concern steps, chunks (deltas without start and end events)
+// and line ends.
 var inTurnFaults = []*Fault{
 	{Name: "step-end-missing", Doc: "a step that starts after the start of the run never ends",
 		RequiredKinds: []spec.Kind{spec.StepStart, spec.StepEnd}, Checks: []string{"step.all-end"},
@@ -70,12 +71,12 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	})
 }
 
-// sendChunks returns an edit for editEvents. The edit sends the deltas of messages, reasoning and
-// tool calls as chunks, and omits the start and end events. For a message or call without deltas,
-// it sends the start and end events and no chunks.
+// sendChunks returns an edit function for editEvents. The edit function sends the deltas of
+// messages, reasoning and tool calls as chunks, and omits the start and end events. For a message
+// or call without deltas, it sends the start and end events and no chunks.
 //
-// Chunks of different tool calls cannot be interleaved, so the edit holds back the chunks of a call
-// until the call ends.
+// Chunks of different tool calls cannot be interleaved, so the edit function holds back the chunks
+// of a call until the call ends.
 func sendChunks(r *eventEditor) func(*spec.Event) {
 	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {

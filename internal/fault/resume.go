@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// resumeFaults lists the faults that affect cursors and resumed streams.
+// resumeFaults lists the faults that affect resumed streams, and the cursors from which streams can
+// be resumed.
 var resumeFaults = []*Fault{
 	{Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor",
 		RequiredKinds: []spec.Kind{spec.SlotCursor}, Checks: []string{"resume.loses-nothing"},

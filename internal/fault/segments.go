@@ -115,10 +115,10 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 const maxBatchSize = 16 << 20
 
 // batchFrames returns a writer for the body of a stream; see wrapBody. The writer collects batches
-// of frames and sends each batch to w in one segment. A batch contains as many frames as the
-// argument batch states, not counting comments. It is smaller at the end of the stream, or if it
-// exceeds maxBatchSize bytes. The batches begin at the trigger or, if no trigger is set, with the
-// first frame.
+// of frames and sends each batch to w in one segment (see writeSegment). A batch contains as many
+// frames as the argument batch states, not counting comments. It is smaller at the end of the
+// stream, or if it exceeds maxBatchSize bytes. The batches begin at the trigger or, if no trigger
+// is set, with the first frame.
 func batchFrames(a Args, w StreamSink, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)

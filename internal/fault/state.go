@@ -19,9 +19,9 @@ var stateFaults = []*Fault{
 		NewEffect: editEvents(followBySnapshot)},
 }
 
-// followBySnapshot returns an edit for editEvents that inserts a snapshot of the messages after the
-// end of each message. The snapshot contains only that message, with the first half of its text. If
-// that half is empty, no snapshot is inserted.
+// followBySnapshot returns an edit function for editEvents that inserts a snapshot of the messages
+// after the end of each message. The snapshot contains only that message, with the first half of
+// its text. If that half is empty, no snapshot is inserted.
 func followBySnapshot(r *eventEditor) func(*spec.Event) {
 	texts := map[string]*strings.Builder{}
 	return func(e *spec.Event) {

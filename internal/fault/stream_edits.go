@@ -42,9 +42,9 @@ func writeFrames(w StreamSink) func(n int, frame []byte) error {
 }
 
 // editStream returns a value for [Fault.NewEffect]. For each stream, the effect calls begin, which
-// returns an edit. The effect calls the edit with each frame and each comment of the stream, and
-// sends the result in its place. If the result is empty, nothing is sent. The argument n of the
-// edit is the index of the frame, counted from 0, or -1 for a comment.
+// returns an edit function. The effect calls that function with each frame and each comment of the
+// stream, and sends the result in its place. If the result is empty, nothing is sent. The argument
+// n is the index of the frame, counted from 0, or -1 for a comment.
 func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		edit := begin(a)
@@ -75,9 +75,10 @@ func replaceComments(comment string) func(Args) Effect {
 	})
 }
 
-// addMember is the argument of editStream for the told-differently fault. It returns an edit that
-// adds the member "toldBefore" to the data of the event at the trigger or, if no trigger is set, of
-// every event. The edit does not change comments, or events whose data is not a JSON object.
+// addMember is the argument of editStream for the told-differently fault. It returns an edit
+// function that adds the member "toldBefore" to the data of the event at the trigger or, if no
+// trigger is set, of every event. The function does not change comments, or events whose data is
+// not a JSON object.
 func addMember(a Args) func(n int, frame []byte) []byte {
 	return func(n int, frame []byte) []byte {
 		data, _ := sse.FindField(frame, "data")
@@ -112,8 +113,8 @@ func insertGarbage(a Args) Effect {
 
 // padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event
 // until its frame has as many bytes as the fault's parameter "bytes" states. A larger frame, or one
-// without data, is not changed. The data remains valid JSON. The event is the one at the trigger or, if no trigger is
-// set, a random one; see newTriggeredWriter.
+// without data, is not changed. The data remains valid JSON. The event is the one at the trigger
+// or, if no trigger is set, a random one; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the way how. It
+// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream as how states. It
 // does so at the trigger or, if no trigger is set, at a random position; see newTriggeredWriter.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamSink) FrameWriter {

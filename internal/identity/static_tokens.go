@@ -26,9 +26,10 @@ type tokenEntry struct {
 // minToken is the minimum length of a token in bytes. Shorter tokens would be easy to guess.
 const minToken = 8
 
-// Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens, but different
-// users must not have the same token. Add returns an error if pair is invalid or if another user
-// has the token. The error does not contain the token.
+// Add adds a token of a user. The parameter pair is NAME:TOKEN. NAME has from 1 to 256 visible ASCII
+// characters, and TOKEN has from 8 to 16,384. A user may have several tokens, but different users
+// must not have the same token. Add returns an error if pair is invalid or if another user has the
+// token. The error does not contain the token.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {

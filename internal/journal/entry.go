@@ -18,7 +18,7 @@ type ExchangeStart struct {
 	Test    string // id of the test; "": the request names no test
 	Request spec.Request
 	At      time.Time // time by the mock's clock; zero: now
-	Seed    uint64    // base seed of the random choices
+	Seed    uint64    // seed from which the mock derives its random choices for the request
 }
 
 // An EndReason is the reason why an exchange ended.

@@ -27,7 +27,7 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
 	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
-	InOrder        bool          `yaml:"in-order"`        // the calls must first be received in the order of Calls
+	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must be in the order of Calls
 	Calls          []Expectation `yaml:"calls"`
 }
 
@@ -81,9 +81,9 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 	return x, nil
 }
 
-// yamlErrorText returns the message of e, an error about data, without its position. If e reports an
-// unknown field, the names of the known fields are appended. If e reports a value of the wrong type,
-// the message says what the value must be.
+// yamlErrorText returns the message of e, an error in data, the text of a file with expectations. The
+// message does not contain the position of the error. If e reports an unknown field, the message
+// lists the known fields. If e reports a value of the wrong type, it says what the value must be.
 func yamlErrorText(data []byte, e yaml.Error) string {
 	switch e.(type) {
 	case *yaml.UnknownFieldError:
@@ -97,17 +97,17 @@ func yamlErrorText(data []byte, e yaml.Error) string {
 	return yamltree.ErrorText(e)
 }
 
-// fieldTypes holds what the values of fields must be, for messages, by the name of the field. The
-// other fields must be a text.
+// fieldTypes maps the name of a field of Expectations or Expectation to a description of its valid
+// values, for error messages. The values of all other fields are texts.
 var fieldTypes = map[string]string{
 	"allow-unmatched": "true or false", "strict": "true or false", "in-order": "true or false",
 	"calls":   "a list of objects (e.g. [{op: run, exactly: 1}])",
 	"exactly": "a whole number", "at-least": "a whole number", "at-most": "a whole number",
 }
 
-// wrongTypeText returns the text of an error about the value at a position in root, the content of a
-// file with expectations. The value has the wrong type. The text is "" if the value is neither the
-// file nor a call nor a field of one of them.
+// wrongTypeText returns an error message for a value of the wrong type in root, the content of a
+// file with expectations. The value begins at the position at. The message is "" if the value is
+// neither root itself, nor a call, nor the value of a field of root or of a call.
 func wrongTypeText(root ast.Node, at *token.Position) (text string) {
 	look := func(n ast.Node, name, want string) {
 		if p := yamltree.Content(n).GetToken().Position; p.Line == at.Line && p.Column == at.Column {
@@ -151,8 +151,9 @@ func describeNode(n ast.Node) string {
 	return value
 }
 
-// checkCounts returns an error if a count of call, a node of callNodes, is not written as a whole
-// number. The YAML package would convert it.
+// checkCounts returns an error if a count (exactly, at-least or at-most) in call, an element of the
+// result of callNodes, is not a whole number. The YAML package does not report this: it converts
+// the value.
 func checkCounts(call ast.Node) error {
 	for _, f := range yamltree.Fields(call) {
 		whole := true
@@ -169,8 +170,8 @@ func checkCounts(call ast.Node) error {
 	return nil
 }
 
-// callNodes returns the nodes of the calls in data, the text of a file with expectations, or nil if
-// they cannot be determined.
+// callNodes returns the YAML nodes of the elements of the list calls in data, the text of a file
+// with expectations. It returns nil if data is not valid YAML or has no such list.
 func callNodes(data []byte) []ast.Node {
 	path, err := yaml.PathString("$.calls")
 	if err != nil {

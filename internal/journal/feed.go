@@ -16,10 +16,10 @@ type FeedEvent struct {
 	All     bool          `json:"all,omitempty"`     // reset: exchanges of all tests were removed
 	Dialect string        `json:"dialect,omitempty"` // opened
 	Op      string        `json:"op,omitempty"`      // opened
-	Text    string        `json:"text,omitempty"`    // opened: method and target; fault: see FaultRecord.Name; closed: EndReason
+	Text    string        `json:"text,omitempty"`    // opened: method, target; fault: FaultRecord.Name; closed: EndReason
 	Status  int           `json:"status,omitempty"`  // head, closed
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
-	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head or, without a head, since the request
+	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head or, if none was sent, the request
 	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
 	Raw     BodyBytes     `json:"raw,omitempty"`     // sent: the written bytes, at most maxEventBytes
 }
@@ -109,8 +109,8 @@ func (l *subscriber) deliver(n FeedEvent) {
 	}
 }
 
-// waiters lets goroutines wait until an exchange changes. Bytes that are sent of a response body do
-// not count as a change.
+// waiters lets goroutines wait until an exchange changes. A write to a response body does not count
+// as a change.
 type waiters struct {
 	mu      sync.Mutex
 	changed chan struct{} // nil if no goroutine waits

@@ -24,9 +24,9 @@ type Filter struct {
 	Method   string        `json:"method" yaml:"method"`
 	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern for path.Match
 	Status   StatusPattern `json:"status" yaml:"status"`
-	Test     *string       `json:"test" yaml:"-"` // id of the test, or "" for exchanges of no test; nil: any test
-	Thread   string        `json:"thread" yaml:"thread"`
-	Run      string        `json:"run" yaml:"run"`
+	Test     *string       `json:"test" yaml:"-"`            // id of the test; "": exchanges of no test; nil: any test
+	Thread   string        `json:"thread" yaml:"thread"`     // id of the conversation
+	Run      string        `json:"run" yaml:"run"`           // id of the run
 	Rule     string        `json:"rule" yaml:"rule"`         // name of the matching rule or recording; "-": none matched
 	Ended    string        `json:"ended" yaml:"ended"`       // an [EndReason], or "open" for exchanges in progress
 	Finding  string        `json:"finding" yaml:"-"`         // kind or requirement of a finding; "any": any finding
@@ -53,8 +53,8 @@ func (s *StatusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// Check returns an error if a field of f has an invalid value, such as a status of "abc". The dialect
-// must be one of the given dialects, those of the server.
+// Check returns an error if a field of f has an invalid value, such as a status of "abc", or if
+// f.Dialect is set but names none of the given dialects, which are those of the server.
 func (f Filter) Check(dialects []*dialect.Dialect) error {
 	switch {
 	case f.Dialect != "" && !slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool { return f.hasDialect(d.Name) }):

@@ -127,8 +127,8 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 }
 
 // isUnmatched reports whether a valid request should have matched a rule of the script, but matched
-// none. A request that starts a run should match a rule if the mock has tried any. Any other
-// request should match a rule if it was refused with status 501, as a strict mock does.
+// none. A request that starts a run should match a rule if the mock has tried any. Any request
+// should match a rule if the mock refused it with status 501, as mockserver.Strict makes it do.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)

@@ -16,7 +16,7 @@ import (
 type Record struct {
 	ID        uint64          `json:"id"`
 	Test      string          `json:"test"`      // id of the test; "": the request names no test
-	Seed      uint64          `json:"seed"`      // base seed of the random choices
+	Seed      uint64          `json:"seed"`      // seed from which the mock derived its random choices for the request
 	Dialect   string          `json:"dialect"`   // name, such as "runs@2026-04"; "": the request belongs to no dialect
 	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": no operation matches
 	Operation string          `json:"operation"` // name of the operation in the document, such as "POST /runs"

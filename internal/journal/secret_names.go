@@ -88,7 +88,8 @@ func (n *secretNames) redactValue(name, value string) string {
 	return value
 }
 
-// isURLHeader reports whether the value of a header field with the given name is a URL.
+// isURLHeader reports whether the value of a header field with the given name, such as Location, is
+// a URL. It ignores case.
 func isURLHeader(name string) bool {
 	return strings.EqualFold(name, "Referer") || strings.EqualFold(name, "Location") ||
 		strings.EqualFold(name, "Content-Location")

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A cors implements the CORS protocol of the Fetch standard. It tells browsers which origins' pages
-// may read responses.
+// A cors implements the CORS protocol of the Fetch standard, by which a server tells browsers
+// whether a page of another origin may read a response.
 type cors struct {
 	anyOrigin     bool     // pages of all origins may read responses
 	origins       []string // the allowed origins; ignored if anyOrigin is true
@@ -34,8 +34,8 @@ var (
 	maxAge         = []string{"600"} // in seconds; some browsers reduce values above two hours
 )
 
-// handlePreflight answers a preflight request and returns true. For any other request it sets the
-// CORS headers of the response and returns false.
+// handlePreflight answers a preflight request with status 204 and returns true. For any other
+// request it sets the CORS headers of the response and returns false.
 func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.Method != http.MethodOptions || r.Header["Origin"] == nil || r.Header["Access-Control-Request-Method"] == nil {

@@ -45,5 +45,5 @@ func (a *statusRecorder) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Flush implements [http.Flusher].
+// Flush implements [http.Flusher]. It calls FlushError and ignores the error.
 func (a *statusRecorder) Flush() { _ = a.FlushError() }

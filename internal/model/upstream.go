@@ -194,7 +194,8 @@ func (w *upstreamExchange) frames() iter.Seq[[]byte] {
 }
 
 // read reads from the response body into p. It returns errTooLong if the run has already received
-// the maximum number of bytes. The idle timeout runs only during the call.
+// the maximum number of bytes, and otherwise the results of reading the body. The idle timeout runs
+// only during the call.
 func (w *upstreamExchange) read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong

@@ -132,11 +132,11 @@ func endBusyStream(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// A lockReason says what must happen in a thread before lockThreads refuses all of its prompts.
-type lockReason int
+// A lockTrigger says what must happen in a thread before lockThreads refuses all of its prompts.
+type lockTrigger int
 
 const (
-	afterRefusedPrompt lockReason = iota // a prompt arrived while a stream of the thread was open, and was refused
+	afterRefusedPrompt lockTrigger = iota // a prompt arrived while a stream of the thread was open, and was refused
 	afterDisconnect                      // a client left a stream of the thread before the end of the run
 	afterStop                            // a request to cancel a run of the thread was accepted
 )
@@ -145,7 +145,7 @@ const (
 // in it: it refuses all further valid requests of the user to start a run in the thread, with
 // status 409 (Conflict). If reason is afterRefusedPrompt, the middleware also refuses, with the
 // same status, the prompts that arrive while a stream of the thread is open.
-func lockThreads(reason lockReason) middleware {
+func lockThreads(reason lockTrigger) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

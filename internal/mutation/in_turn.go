@@ -108,8 +108,11 @@ var chunkMutants = []*Mutant{
 				newChunk(spec.MessageDelta, e, spec.Event{Role: "user"}),
 			}
 		}),
-		KilledBy:  map[string]string{"chunk.agrees": "message.delta"},
-		AlsoFails: []string{"script.reasoning-apart"}, // the message of the chunks comes before the reasoning
+		KilledBy: map[string]string{"chunk.agrees": "message.delta"},
+		AlsoFails: []string{
+			"script.reasoning-apart", // the message of the chunks comes before the reasoning
+			"wire.flushes",           // and before a pause that a prompt asks for
+		},
 	}, {
 		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
@@ -147,7 +150,7 @@ var lineMutants = []*Mutant{
 		Name: "terminator-at-the-end", Doc: "the terminator of other protocols comes after the last event",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return append(frame, "data: [END]\n\n"...) }),
 		KilledBy:  map[string]string{"done.absent": "?"},
-		AlsoFails: []string{"wire.frames-are-json"},
+		AlsoFails: []string{"wire.frames-are-json", "wire.flushes"}, // each event is held until the next one
 	}, {
 		Name: "terminator-in-between", Doc: "the terminator of other protocols comes in the middle of a stream",
 		NewEffect: insertFrame("[END]"),

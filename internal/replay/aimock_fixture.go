@@ -10,11 +10,12 @@ import (
 	"slices"
 )
 
-// maxRules is the maximum number of aimock fixtures in one file. It equals the maximum number of
-// rules in a script, because each fixture becomes a rule.
+// maxRules is the maximum number of aimock fixtures in one file (see [ConvertFixtures]). It equals
+// the maximum number of rules in a script, because each fixture becomes a rule.
 const maxRules = 10_000
 
-// fixtureForm is the form of a file of aimock fixtures, for messages.
+// fixtureForm shows, in error messages, the JSON object that a file of aimock fixtures must
+// contain.
 const fixtureForm = `{"fixtures": [{"match": {…}, "response": {…}}]}`
 
 // ConvertFixtures converts fixtures of aimock, a mock server of LLM APIs, to a script with one rule
@@ -67,8 +68,8 @@ func ConvertFixtures(name string, data []byte) ([]ConvertedFile, []FileProblem) 
 	return []ConvertedFile{{Name: fileStem(name) + ".yaml", Data: append([]byte(head), text...)}}, c.problems
 }
 
-// A fixtureConverter converts the aimock fixtures of one file to rules of a script, and collects
-// the problems that it finds.
+// A fixtureConverter converts the aimock fixtures of one file to rules of a script (see
+// [ConvertFixtures]), and collects the problems that it finds.
 type fixtureConverter struct {
 	file              string // name of the input file
 	label             string // prefix of messages, which names the current fixture; "" before the first and after the last
@@ -113,8 +114,8 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 	c.problems = append(c.problems, FileProblem{File: c.file, Severity: level, Message: message})
 }
 
-// A memberDecoders maps the name of each known member of a JSON object to the function that
-// converts the value of that member.
+// A memberDecoders maps the name of each known member of a JSON object to a function that handles
+// the value of that member, given as JSON: it stores the decoded value, or records a problem.
 type memberDecoders map[string]func(raw json.RawMessage)
 
 // readObject decodes the JSON object raw and returns its members. For each member, in alphabetical
@@ -187,7 +188,8 @@ func readNumber[T int | float64](c *fixtureConverter, to **T, name string, low, 
 
 // learnToolNames records in c.toolsByCallID the id and the tool name of each tool call in the
 // response of the fixture raw. It must be called for all fixtures before the first is converted,
-// because a fixture can refer to a tool call in another fixture.
+// because a fixture can refer to a tool call in another fixture. If raw is not a valid fixture,
+// learnToolNames does nothing.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// An aimockMatch holds the decoded members of the match object of an aimock fixture. The match
-// object states for which requests the fixture is used.
+// An aimockMatch holds the decoded members of the match object of an aimock fixture (see
+// [ConvertFixtures]). The match object states for which requests the fixture is used.
 type aimockMatch struct {
 	// The members userMessage, toolCallId, toolResultContains, toolName, context and endpoint; ""
 	// if absent.

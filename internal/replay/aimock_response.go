@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// An aimockResponse holds the decoded members of the response object of an aimock fixture, with
-// tool calls, blocks and the error in the form that a script needs.
+// An aimockResponse holds the decoded members of the response object of an aimock fixture (see
+// [ConvertFixtures]). Tool calls, blocks and the error are already converted to members of a
+// script.
 type aimockResponse struct {
 	reasoning, content string       // "" if absent
 	hasContent         bool         // the member content is present

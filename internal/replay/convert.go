@@ -41,10 +41,11 @@ type ConvertOptions struct {
 const maxFixtureBytes = 16 << 20
 
 // Convert converts the file at path to files of a different format, and returns them without
-// writing them. A recording made with a browser or curl becomes transcripts: one for each thread if
-// o.Dialect is set, otherwise one for the whole file. A file of aimock fixtures becomes a script.
-// Convert reports an error for everything that cannot be converted, and a warning for everything
-// that is omitted or represented differently.
+// writing them. The extension of path determines the conversion. A recording made with a browser or
+// curl (.har, .sse or .http) becomes transcripts: one for each thread if o.Dialect is set,
+// otherwise one for the whole file. A file of aimock fixtures (.json; see [ConvertFixtures])
+// becomes a script. Convert reports an error for everything that cannot be converted, and a warning
+// for everything that is omitted or represented differently.
 func Convert(path string, o ConvertOptions) ([]ConvertedFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {

@@ -17,7 +17,7 @@ import (
 // clients repeat, are not part of the key.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts, see newInput
-	subject    string // other content: the id, name, day and poll limit in the request, and its files
+	subject    string // the fields ID, Name, Day and PollLimit of the request (see spec.Event), and its files
 	violations string // locations at which the request violates the OpenAPI document; "" if it is valid
 }
 

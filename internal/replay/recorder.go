@@ -31,8 +31,8 @@ type RecorderConfig struct {
 	// [wire.Config].
 	TrustFlags []string
 
-	// Save is called after each exchange without a SkipReason, with the whole conversation so
-	// far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
+	// Save is called after each exchange whose [RecordedExchange.SkipReason] is empty, with the
+	// whole conversation so far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
 	Save func(RecordedConversation) error
 	// SaveDefective also saves the exchanges of the dialect's operations whose response is
 	// defective. They have no SkipReason. Such exchanges can be judged, but not replayed.
@@ -232,8 +232,9 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange passes exchange x to cfg.OnExchange, and saves it with cfg.Save. Both functions may
-// be nil. If x must not be saved (see [Recorder.classify]), finishExchange logs the reason instead.
+// finishExchange passes exchange x to cfg.OnExchange, and saves it with cfg.Save. Both functions
+// may be nil. If x must not be saved (see [Recorder.classify] and [RecorderConfig.SaveDefective]),
+// finishExchange logs the reason instead.
 func (r *Recorder) finishExchange(x spec.Exchange) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {

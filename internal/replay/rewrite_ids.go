@@ -74,10 +74,11 @@ func compactJSON(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// rewriteIDs returns body in which each JSON string that is a key of pairs is replaced with the
-// value. This includes strings in JSON text that is itself encoded as a JSON string. The second
-// result is reads, the arrivals of body, with offsets in the new body. An offset inside a replaced
-// id becomes the end of the new id. The arguments are not modified.
+// rewriteIDs returns a copy of body in which each JSON string that is a key of pairs is replaced
+// with the value. This includes strings in JSON text that is itself encoded as a JSON string. The
+// keys and values of pairs must be encoded as in JSON strings, without quotes. The second result is
+// reads, the arrivals of body, with offsets in the new body. An offset inside a replaced id becomes
+// the end of the new id. If nothing is replaced, the results are body and reads themselves.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -103,10 +104,10 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 // original text. The new id is longer by growth bytes, or shorter if growth is negative.
 type replacedRange struct{ from, to, growth int }
 
-// rewriteJSONStrings returns text in which each JSON string that is a key of pairs is replaced with
-// the value. This includes strings in JSON text that is itself encoded as a JSON string. The result
-// replacements holds the replaced ranges in order; it is nil if there are none. The keys and values
-// of pairs must be encoded as in JSON strings, without quotes.
+// rewriteJSONStrings returns a copy of text in which each JSON string that is a key of pairs is
+// replaced with the value. This includes strings in JSON text that is itself encoded as a JSON
+// string. The keys and values of pairs must be encoded as in JSON strings, without quotes. The
+// result replacements holds the replaced ranges in order; it is nil if there are none.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacedRange) {
 	done := 0
 	for at := 0; ; {

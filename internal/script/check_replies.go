@@ -21,7 +21,7 @@ type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 //
 // To save time, CheckReplies skips a reply if it has already checked one with the same kinds of
 // steps, in the same order, in the same dialect. A server encodes both in the same way. Replies
-// with raw frames are always checked.
+// with "raw" steps, whose frames are sent as written in the script, are always checked.
 func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}

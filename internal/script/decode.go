@@ -74,8 +74,8 @@ func (d *decoder) add(p Problem) {
 // written in the file, such as "1.50".
 type textValue string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// scalar.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema of scripts
+// guarantees that n is a scalar. The returned error is always nil.
 func (t *textValue) UnmarshalYAML(n ast.Node) error {
 	*t = textValue(scalarText(n))
 	return nil
@@ -84,8 +84,8 @@ func (t *textValue) UnmarshalYAML(n ast.Node) error {
 // A textList is a list of names in a script. A list of one name may be written as the name alone.
 type textList []string
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// scalar or a list of scalars.
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema of scripts
+// guarantees that n is a scalar or a list of scalars. The returned error is always nil.
 func (l *textList) UnmarshalYAML(n ast.Node) error {
 	*l = nil
 	for _, item := range itemsOf(n) {
@@ -109,9 +109,9 @@ const maxDuration = 24 * time.Hour
 // such as 1.5s, or as the number 0.
 type durationValue time.Duration
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The node n must be a
-// string or the number 0. If the string is not a duration, UnmarshalYAML returns the error from
-// [time.ParseDuration].
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema of scripts
+// guarantees that n is a string or the number 0. If the string is not a duration, UnmarshalYAML
+// returns the error from [time.ParseDuration].
 func (v *durationValue) UnmarshalYAML(n ast.Node) error {
 	if n.Type() == ast.StringType {
 		d, err := time.ParseDuration(scalarText(n))

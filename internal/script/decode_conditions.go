@@ -11,14 +11,14 @@ import (
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
-// runOperation is the operation that starts a run. A rule that names no operation applies to this
-// one.
+// runOperation is the name of the operation that starts a run, which is one turn of the agent. A
+// rule whose conditions name no operation applies to requests for this one.
 const runOperation = "run"
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an integer, for a range of one number, or an object with the optional members min (default 1)
-// and max (default: no upper limit). If min exceeds max, UnmarshalYAML adds an error to the
-// problems of the decoder.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is an integer, for a range of one number, or an object with the
+// optional members min (default 1) and max (default: no upper limit). If min exceeds max,
+// UnmarshalYAML adds an error to the problems of the decoder. The returned error is always nil.
 func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -35,11 +35,12 @@ func (s *intRange) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be the expected text, or an object with one or more of the members equals, contains, matches and
-// exists. UnmarshalYAML adds the capture groups of the regular expression in matches to the groups
-// of the decoder. If that expression is invalid, it returns the error from [regexp.Compile]. If equals
-// and contains exclude each other, it adds an error to the problems of the decoder.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is the expected text, or an object with one or more of the members
+// equals, contains, matches and exists. UnmarshalYAML adds the capture groups of the regular
+// expression in matches to the groups of the decoder. If that expression is invalid, it returns the
+// error from [regexp.Compile]. If the text in equals does not contain that in contains, it adds an
+// error to the problems of the decoder.
 func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	if n.Type() != ast.MappingType {
 		text := scalarText(n)
@@ -81,8 +82,8 @@ func (t *textMatcher) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 // object that maps the name of each field to the conditions on its value.
 type headerMatchers []headerMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is an object. The returned error is always nil.
 func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		h := headerMatcher{scalarText(m.Key), &textMatcher{}}
@@ -98,8 +99,9 @@ func (all *headerMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error 
 // written as {equals: VALUE}.
 type bodyMatchers []bodyMatcher
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be an object.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is an object whose keys are JSON pointers. The returned error is always
+// nil.
 func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	for _, m := range yamltree.Fields(n) {
@@ -129,13 +131,14 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A scenarioSteps holds one step for each of several scenarios (see scenarioStep). In a script, it
-// is an object that maps the name of each scenario to the name of a step.
-type scenarioSteps []scenarioStep
+// A stepsByScenario holds the steps that a rule requires or sets, at most one for each scenario (a
+// named state machine; see scenarioStep). In a script, it is an object that maps the name of each
+// scenario to the name of a step.
+type stepsByScenario []scenarioStep
 
-// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema
-// of scripts guarantees that n is a mapping.
-func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
+// UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema of scripts
+// guarantees that n is an object. The returned error is always nil.
+func (all *stepsByScenario) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
 	}

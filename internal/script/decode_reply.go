@@ -41,8 +41,10 @@ var stepKinds = map[string]spec.Kind{
 // A stepList is a list of steps. In a script, a single step may replace a list of one step.
 type stepList []step
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a step or a list of steps.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is a step or a list of steps. If a step is invalid, or cannot follow
+// the steps before it, UnmarshalYAML adds an error to the problems of the decoder. The returned
+// error is always nil.
 func (all *stepList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	*all = stepList{}

@@ -38,7 +38,7 @@ type ruleDocument struct {
 	Default  bool          // the script states that the server's own agent replies; for readers, without an effect
 	Pace     paceValue     // timing of the response
 	Faults   faultList     // faults to inject into the response
-	Set      scenarioSteps // scenario steps to set when the rule matches
+	Set      stepsByScenario // scenario steps to set when the rule matches
 	Times    int           // maximum number of matches; 0 means no limit
 	Quota    requestQuota  // maximum number of requests in a time window
 	Violates bool          // the raw frames of the reply violate the protocol on purpose
@@ -59,8 +59,9 @@ type statusReply struct {
 	RetryAfter    durationValue `yaml:"retry-after"` // value of the Retry-After field; 0 means no field
 }
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a status code, or an object with the member code and optionally text, problem and retry-after.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is a status code, or an object with the member code and optionally
+// text, problem and retry-after. The returned error is always nil.
 func (s *statusReply) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	d := decoderOf(ctx)
 	if n.Type() != ast.MappingType {
@@ -77,7 +78,7 @@ type paceValue struct{ pace.Pace }
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. It decodes the
 // node n with [pace.Parse]. If that fails, UnmarshalYAML adds an error to the problems of the
-// decoder.
+// decoder. The returned error is always nil.
 func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	var v any
 	if err = yaml.NodeToValue(n, &v); err == nil {
@@ -94,9 +95,9 @@ func (p *paceValue) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 // "faults", and not nil if that member is an empty list.
 type faultList []fault.Spec
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a fault or a list of faults. For each invalid fault, UnmarshalYAML adds an error to the
-// problems of the decoder.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is a fault or a list of faults. For each invalid fault, UnmarshalYAML
+// adds an error to the problems of the decoder. The returned error is always nil.
 func (l *faultList) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	*l = faultList{}
 	for _, item := range itemsOf(n) {
@@ -159,8 +160,8 @@ func (d *decoder) decodeRules(root ast.Node, value any) (all []*Rule) {
 }
 
 // checkDialectNames adds an error to d.problems for each unknown name in n. The node n is the name
-// of a dialect or family, or a list of such names. It accepts the name of
-// a dialect that the mock does not serve, because several mocks may share a script.
+// of a dialect or family, or a list of such names. A dialect that the mock does not serve is
+// accepted, because several mocks may share a script.
 func (d *decoder) checkDialectNames(n ast.Node) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -178,9 +179,10 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 	}
 }
 
-// decodeRule decodes the node n as a rule with the given name. The rule gets the defaults for the
-// dialects, and for the timing and the faults that it does not set. decodeRule sets d.groups and
-// d.templates to those of the rule, and adds the problems that it finds to d.problems.
+// decodeRule decodes the node n as a rule with the given name. The rule gets the dialects in
+// defaults, the faults in defaults if it has no member "faults", and the timing in defaults for
+// each field of its pace that it does not set. decodeRule sets d.groups and d.templates to those of
+// the rule, and adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}
 	at := positionOf(n)
@@ -198,8 +200,8 @@ func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Ru
 	return rule
 }
 
-// hasRawFrames reports whether the reply has raw frames. These are sent unchanged and may violate
-// the protocol.
+// hasRawFrames reports whether the reply has "raw" steps. Their frames are sent as written in the
+// script and may violate the protocol.
 func (r *Rule) hasRawFrames() bool {
 	return slices.ContainsFunc(r.Reply, func(s step) bool { return s.name == "raw" })
 }

@@ -90,7 +90,8 @@ func (d *decoder) decodeFile(data []byte) []*Rule {
 	return d.decodeRules(root, value)
 }
 
-// openAPIKey matches the key at the root of an OpenAPI document in YAML.
+// openAPIKey matches a line that begins with the key "openapi" or "swagger". A file with such a
+// line is an OpenAPI document in YAML, rather than a script.
 var openAPIKey = regexp.MustCompile(`(?m)^(openapi|swagger):[ \t]`)
 
 // hasErrors reports whether at least one problem in all is an error rather than a warning.

@@ -199,8 +199,9 @@ func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.Valida
 	return all
 }
 
-// misplacedKeys finds the keys of a step that are keys of a rule or of the script. It returns a message
-// about them, such as "times belongs to the rule", or "" if there are none, and the other keys.
+// misplacedKeys splits the keys of a step into those that are keys of a rule or of the script, and
+// others. The message says where the former belong, such as "times belongs to the rule"; it is ""
+// if there are none.
 func misplacedKeys(keys []string) (message string, others []string) {
 	var parts []string
 	for _, owner := range []struct{ name, url string }{

@@ -16,7 +16,8 @@ const (
 	maxScenarios = 2_000  // scenarios
 )
 
-// InitialStep is the current step of a scenario until a rule or [State.SetStep] sets another.
+// InitialStep is the current step of a scenario until a rule or [State.SetStep] sets another. A
+// scenario is a named state machine that the rules of a script use.
 const InitialStep = "started"
 
 // A State holds what rules store between the requests of one test: scenario steps, match counts,
@@ -193,8 +194,8 @@ type userMessageFacts struct {
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores the name of the client tool for the tool call with the given id, because
-// clients may send the result of a call without the name of the tool.
+// recordCall stores the name of a tool that the client runs, for the tool call with the given id,
+// because clients may send the result of a call without the name of the tool.
 func (s *State) recordCall(id, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

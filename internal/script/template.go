@@ -222,8 +222,8 @@ func compileTemplate(text string) (textTemplate, error) {
 // keyword.
 var blockKeyword = regexp.MustCompile(`{{(?:- )?\s*(if|with|range|define|block|end)\b`)
 
-// unclosedBlock returns the keyword of the innermost block that the template text begins and does
-// not end, such as "if".
+// unclosedBlock returns the keyword of the innermost block, such as "with", that the template text
+// begins and does not end. If it finds no such block, it returns "if".
 func unclosedBlock(text string) string {
 	open := []string{"if"} // in case that no block is found
 	for _, m := range blockKeyword.FindAllStringSubmatch(text, -1) {

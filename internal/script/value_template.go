@@ -10,10 +10,11 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The node n must
-// be a scalar. A number or a boolean is converted to its text in the file. UnmarshalYAML compiles a
-// text with template actions, and adds it to the templates of the decoder. If the template is
-// invalid, UnmarshalYAML adds an error to the problems of the decoder.
+// UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of
+// scripts guarantees that n is a scalar. A number or a boolean is converted to its text in the
+// file. UnmarshalYAML compiles a text with template actions, and adds it to the templates of the
+// decoder. If the template is invalid, UnmarshalYAML adds an error to the problems of the decoder.
+// The returned error is always nil.
 func (w *textTemplate) UnmarshalYAML(ctx context.Context, n ast.Node) (err error) {
 	d := decoderOf(ctx)
 	if *w, err = compileTemplate(scalarText(n)); err != nil {

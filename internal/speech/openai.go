@@ -92,7 +92,7 @@ func (s *openAIClient) encodeForm(wav []byte) (form []byte, contentType string) 
 }
 
 // send sends a request with the given body once and returns the response, whatever its status. The
-// caller must close the body of the response.
+// caller must close the body of the response. The error is any error from the HTTP client.
 func (s *openAIClient) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
 	if err != nil {

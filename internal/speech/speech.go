@@ -70,8 +70,9 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 
 // withLimits returns a transcriber that calls next for valid WAV files, and returns the error of
 // ParseWAV for others. At most cfg.MaxConcurrent calls of next run at the same time; others wait.
-// The duration of a call, including the wait, is limited by cfg.Timeout. Both must be positive. If
-// ctx is done or the timeout has passed, the error wraps ErrUnavailable.
+// The duration of a call, including the wait, is limited by cfg.Timeout. If ctx is done or the
+// timeout has passed, the error wraps ErrUnavailable. cfg.MaxConcurrent and cfg.Timeout must be
+// positive.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

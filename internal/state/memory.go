@@ -158,7 +158,7 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 }
 
 // finishRun marks a run as ended. It then drops ended runs, oldest first, until the number of ended
-// runs and the size of their events are within the limits.
+// runs and the size of their events are within the limits. The caller must hold m.mu.
 func (m *memory) finishRun(r *memRun) {
 	t := r.thread
 	i := slices.Index(t.running, r)
@@ -179,8 +179,8 @@ func (m *memory) Reset() {
 	}
 }
 
-// forgetOldest drops the run that ended first; there must be an ended run. If the thread of that
-// run then has no runs, forgetOldest drops the thread as well.
+// forgetOldest drops the run that ended first. If the thread of that run then has no runs,
+// forgetOldest drops the thread as well. It panics if no run has ended. The caller must hold m.mu.
 func (m *memory) forgetOldest() {
 	r := m.finished[0]
 	m.finished[0] = nil // frees the run before the slice is copied

@@ -92,7 +92,7 @@ type Message struct {
 	Seq  int64  // number in the thread, from 1; assigned by the store
 	ID   string // id of the message in events and histories
 	Run  string // name of the run to which the message belongs
-	Role string // user, assistant, tool, ...
+	Role string // who contributed the message: "user", "assistant" or "tool"
 	Text string
 	At   time.Time // time of the message
 

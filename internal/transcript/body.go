@@ -282,9 +282,9 @@ func (b *bodySectionParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. If the last newline belongs to the archive, it
-// is removed from the body. It belongs to the body instead if the body is an event stream, if a
-// directive marks the end of the body, or if the last line is encoded.
+// finish ends the body at the end of the section. It removes the last newline, which only ends the
+// section in the file, from the body. However, the newline is part of the body if the body is an
+// event stream, if a directive marks the end of the body, or if the last line is encoded.
 func (b *bodySectionParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

@@ -16,8 +16,9 @@ import (
 // eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream reports whether h is the header of an event stream. In the section of a message
-// with an event stream, the last newline belongs to the body and not to the archive.
+// isEventStream reports whether h is the header of an event stream, by its media type. If it is, the
+// last newline of the section is part of the body. In other sections, that newline usually only ends
+// the section.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
 // A sectionHead is the part of a section before the body: directives, start line and header fields.
@@ -129,13 +130,14 @@ func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) 
 	return false, nil
 }
 
-// otherPrincipals lists the principals that a who directive can name: all who can send a request
-// except the primary user.
+// otherPrincipals lists the principals that a who directive can name. Without that directive, the
+// sender of a request is spec.PrimaryUser, the user whose conversation it is.
 var otherPrincipals = []spec.Principal{
 	spec.OtherUser, spec.Anonymous, spec.UnknownUser, spec.LongerCredentials, spec.ShorterCredentials,
 }
 
-// framings lists the framings that a framing directive can state, except "unknown".
+// framings lists the framings that a framing directive can state. The directive can also state
+// "unknown", which stands for spec.FramingUnknown.
 var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }

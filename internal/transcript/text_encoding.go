@@ -22,9 +22,9 @@ const (
 	base64LineBytes = 96 // maximum number of bytes that one base64 directive encodes
 )
 
-// isTextRune reports whether a transcript can contain r as it is: editors must preserve r, and r
-// must not end a line. The replacement character U+FFFD must be encoded, because decoders also
-// return it for an invalid byte.
+// isTextRune reports whether a transcript can contain r without encoding: editors must preserve r,
+// and r must not end a line. It returns false for U+FFFD, which decoders also return for an invalid
+// byte; a caller that knows the bytes can distinguish the two.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
@@ -48,7 +48,7 @@ func countUnprintable(line []byte) (n int) {
 }
 
 // isCleanValue reports whether the head of a section can contain s, such as the value of a header
-// field, as it is.
+// field, without encoding: s has neither unprintable characters nor white space at its ends.
 func isCleanValue(s string) bool {
 	return countUnprintable([]byte(s)) == 0 && strings.TrimSpace(s) == s
 }
@@ -57,8 +57,9 @@ func isCleanValue(s string) bool {
 // section 5.6.2).
 func isToken(s string) bool { return httpguts.ValidHeaderFieldName(s) }
 
-// isPlainLine reports whether a transcript can contain line as it is. The parameter line is a line
-// of a body without its line end.
+// isPlainLine reports whether a transcript can contain line, a line of a body without its line end,
+// without encoding: line looks neither like a directive nor like a marker line, and has no
+// unprintable characters.
 func isPlainLine(line []byte) bool {
 	return !bytes.HasPrefix(line, []byte(directivePrefix)) &&
 		!(bytes.HasPrefix(line, []byte(markerPrefix)) && bytes.HasSuffix(line, []byte(markerSuffix))) &&

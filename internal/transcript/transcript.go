@@ -22,7 +22,7 @@ type Transcript struct {
 	Name    string // file name, or any other name, for messages
 	Comment string // prose, without the settings
 
-	Dialect       string    // name of the dialect, as on the command line; "" if unknown
+	Dialect       string    // the dialect, as a value of --dialect, such as "runs@2026-04"; "" if unknown
 	FailingChecks []string  // IDs of the checks that this conversation is known to fail
 	Target        string    // base URL of the server that was recorded; "" if unknown
 	Scenario      string    // name of the scenario that was played; "" if unknown

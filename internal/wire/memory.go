@@ -39,10 +39,10 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A conversationMemory counts the bytes in the bodies of all exchanges of one conversation, and
+// A memoryUsage counts the bytes in the bodies of all exchanges of one conversation, and
 // records whether the conversation has a slot of the limiter. If limiter is nil, nothing is counted
 // and there is no limit.
-type conversationMemory struct {
+type memoryUsage struct {
 	limiter *MemoryLimiter
 
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ type conversationMemory struct {
 // reserve waits for one; the timeouts of w are paused meanwhile. It returns an error if the
 // conversation exceeds its limit, or if the exchange ends during the wait. The caller must then
 // discard the bytes, but they remain counted until ReleaseMemory is called.
-func (h *conversationMemory) reserve(w *watchdog, n int) error {
+func (h *memoryUsage) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
 	}

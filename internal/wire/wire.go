@@ -79,7 +79,7 @@ type Client struct {
 	cfg     Config
 	name    string              // base URL without secrets, for errors
 	started time.Time           // start of the conversation
-	memory  *conversationMemory // shared by all Clients of the conversation
+	memory  *memoryUsage // shared by all Clients of the conversation
 	idle    *idleConnHolder     // shared by all Clients of the conversation; nil if Config.KeepAlive is false
 }
 
@@ -104,7 +104,7 @@ func NewClient(cfg Config) (*Client, error) {
 	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
 	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, DefaultMaxEvents)
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
-	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &conversationMemory{limiter: cfg.Memory}}
+	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &memoryUsage{limiter: cfg.Memory}}
 	if cfg.KeepAlive {
 		c.idle = &idleConnHolder{}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxTakeover is the maximum number of runs that one request to the server claims, and the maximum
-// number that resolveUncertain considers.
+// maxTakeover is the maximum number of runs of dead replicas that one call of takeoverScript assigns
+// to this replica. It is also the maximum number of runs that one call of resolveUncertain checks.
 const maxTakeover = 100
 
 // A heartbeat periodically records in a Redis hash that this replica is alive, together with the
@@ -24,7 +24,7 @@ type heartbeat struct {
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
-	lastBeat, steadySince int64 // lastBeat is known, and steadySince is since; see steadiness
+	lastBeat, steadySince int64 // the results known and since of steadiness
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its

@@ -111,7 +111,8 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 	return s.messages(ctx, thread, max(1, last-int64(limit)+1), last) // numbers are consecutive
 }
 
-// hashNumber returns the number in a field of the hash at key, or 0 if the field does not exist.
+// hashNumber returns the number in a field of a Redis hash, or 0 if the field does not exist. The
+// argument key is the complete name of the key of the hash. The error is any error from the server.
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
 	n, err := redis.Int64(s.do(ctx, "HGET", key, field))
 	if errors.Is(err, redis.ErrNil) {
@@ -169,6 +170,7 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 //
 // The result front is the value of seen for the next scan, which considers only threads in which a
 // run was started after this scan began. If front equals seen, there were no threads to consider.
+// The error is any error from the server.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -193,7 +195,8 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 }
 
 // messages returns the messages of a thread whose numbers are at least from and at most to, in
-// ascending order. It reads them in pages of maxReadItems.
+// ascending order. It reads them in pages of maxReadItems. It returns an error if the server fails
+// or a message cannot be decoded.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]state.Message, error) {
 	var messages []state.Message
 	for from <= to {

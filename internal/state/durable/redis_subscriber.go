@@ -9,15 +9,15 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Timing and limits of the subscription. A connection on which nothing is received for
-// receiveTimeout, not even the reply to a ping, is replaced. The server does not repeat what was
+// Times and limits of the connection of a redisSubscriber. If it receives nothing for
+// receiveTimeout, not even the reply to a ping, it is replaced. The server does not repeat what was
 // published meanwhile, so all watchers are woken once after a reconnection.
 const (
 	pingInterval     = time.Second
 	receiveTimeout   = 3 * time.Second
 	minReconnectWait = 10 * time.Millisecond // doubles with each failure
 	maxReconnectWait = time.Second
-	maxQueuedCancels = 10_000 // canceled runs that were not received from Canceled yet
+	maxQueuedCancels = 10_000 // capacity of the channel that redisStore.Canceled returns
 )
 
 // A redisSubscriber receives, on one connection, the notifications that all replicas publish, and

@@ -148,9 +148,10 @@ func (c closers) Close() error {
 // programs that use the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens the database file at path, sets the pragmas on each of its connections, and appends
-// the database to *open. The caller must close the elements of *open. The parameter connections is
-// the maximum number of connections.
+// openDB returns a database whose connections open the file at path when they are first needed, and
+// then set the pragmas, such as busyTimeout. The parameter connections is the maximum number of
+// connections. openDB appends the database to *open, whose elements the caller must close. The error
+// is any error from the SQLite driver.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -169,9 +170,9 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens a single connection to the database file at path and sets the pragmas on it. It
-// appends the database and the connection to *open, whose elements the caller must close, even
-// after an error.
+// connect opens a single connection to the database file at path and sets the pragmas, such as
+// busyTimeout, on it. It returns an error if one of these fails. It appends the database and the
+// connection to *open, whose elements the caller must close, even after an error.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {

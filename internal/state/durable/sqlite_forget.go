@@ -2,7 +2,8 @@ package durable
 
 // forgetOldest drops ended runs, oldest first, until the number of ended runs and the size of their
 // events are within the limits. The number of runs that one call drops is limited, so that a
-// transaction does not take long even if the store was opened with lower limits than before.
+// transaction does not take long even if the store was opened with lower limits than before. It
+// stops at the first error from dropOldest and returns it.
 func (d *sqliteWriter) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.finishedBytes <= d.maxBytes {
@@ -16,7 +17,8 @@ func (d *sqliteWriter) forgetOldest() error {
 }
 
 // dropOldest drops the run that ended first. If the thread of that run then has no runs, dropOldest
-// drops the thread and its messages as well.
+// drops the thread and its messages as well. The error is sql.ErrNoRows if no run has ended, and
+// otherwise any error from SQLite.
 func (d *sqliteWriter) dropOldest() error {
 	var run, thread, top, size int64
 	if err := d.statements.oldestRun.QueryRow().Scan(&run, &thread, &top, &size); err != nil {

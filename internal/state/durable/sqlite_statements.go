@@ -51,7 +51,8 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 
 // prepare prepares SQL statements with db, which is a *sql.Conn or a *sql.DB. The map texts
 // contains, for each statement, its text and the variable in which prepare stores it. prepare also
-// appends the statements to *open, whose elements the caller must close.
+// appends the statements to *open, whose elements the caller must close, even after an error. It
+// stops at the first statement that cannot be prepared and returns the error.
 func prepare(db interface {
 	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
 }, open *closers, texts map[**sql.Stmt]string) (err error) {

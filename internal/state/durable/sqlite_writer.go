@@ -67,7 +67,8 @@ var writeContext = context.Background()
 
 // newWriter returns a writer that makes changes through conn and, after each commit, notifies
 // watchers through b. It reads the cachedCounts from the file. It appends the statements that it
-// prepares to *open, whose elements the caller must close.
+// prepares to *open, whose elements the caller must close. It returns an error if preparing or
+// reading fails.
 func newWriter(conn *sql.Conn, cfg state.Config, b *state.Notifier, open *closers) (*sqliteWriter, error) {
 	d := &sqliteWriter{
 		conn: conn, notifier: b, baseTag: state.RandomTag(),
@@ -152,7 +153,8 @@ func (d *sqliteWriter) markChanged(t *cachedThread) {
 	}
 }
 
-// flushThreads writes the threads that changed in this transaction to the file.
+// flushThreads writes the threads that changed in this transaction to the file, and removes those
+// without unfinished runs from the cache. It stops at the first error from SQLite and returns it.
 func (d *sqliteWriter) flushThreads() error {
 	for _, t := range d.dirty {
 		var err error
@@ -176,7 +178,7 @@ func (d *sqliteWriter) flushThreads() error {
 }
 
 // findThread returns the thread with the given name, from the cache or the file. It returns nil
-// without an error if the thread does not exist.
+// without an error if the thread does not exist, and an error if the file cannot be read.
 func (d *sqliteWriter) findThread(name string) (*cachedThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
@@ -235,7 +237,7 @@ func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 
 // existingRun returns the stored information about a run, or a result whose Existed is false if
 // there is no such run. The parameter thread is the id of the thread's row, and run is the name of
-// the run.
+// the run. The error is any error from reading or decoding the run's row.
 func (d *sqliteWriter) existingRun(thread int64, run string) (g state.StartRunResult, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
@@ -266,7 +268,7 @@ func (d *sqliteWriter) addMessages(t *cachedThread, messages []encodedMessage) e
 }
 
 // unfinishedRun returns a run that has not ended, from the cache or the file. The error is
-// ErrNotFound if the run does not exist or has ended.
+// ErrNotFound if the run does not exist or has ended, and otherwise any error from reading the file.
 func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*cachedRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
