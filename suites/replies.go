@@ -308,15 +308,26 @@ var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "er
 // runToolResults plays the replies-tools-together scenario. First, it sends the result of one tool
 // call. Then it sends three requests, each with the results of two tool calls. The two results are
 // different in the first request and equal in the second. In the third, one of them is empty.
+// Finally, it sends two different results in each other form that the dialect has a template for.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
+	send := func(template, second string) {
+		if e, ok := t.elicit(template); ok {
+			e.Description = second
+			t.SendAndRead(template, e)
+		}
+	}
 	for i, second := range []string{"painted it once more", "painted it blue", ""} {
 		if i < 2 {
 			t.Thread = t.NewID()
 		}
-		if e, ok := t.elicit("tool-results"); ok {
-			e.Description = second
-			t.SendAndRead("tool-results", e)
+		send("tool-results", second)
+	}
+	o, _ := t.dialect.TemplateOperation("tool-results")
+	for _, template := range o.Templates() {
+		if strings.HasPrefix(template, "tool-results-") {
+			t.Thread = t.NewID()
+			send(template, "painted it once more")
 		}
 	}
 }
@@ -327,7 +338,7 @@ func runToolResults(t *Conversation) {
 // "tool-results", whose requests contain two results, elicit makes the server call the tool in two
 // runs.
 func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
-	if replyTemplate == "tool-results" {
+	if plainReplyTemplate(replyTemplate) == "tool-results" {
 		first, _ := t.elicit("tool-result")
 		second, ok := t.elicit("tool-result")
 		first.ID, first.Description = second.Call, "painted it once more"

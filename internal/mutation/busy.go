@@ -137,8 +137,8 @@ type lockTrigger int
 
 const (
 	afterRefusedPrompt lockTrigger = iota // a prompt arrived while a stream of the thread was open, and was refused
-	afterDisconnect                      // a client left a stream of the thread before the end of the run
-	afterStop                            // a request to cancel a run of the thread was accepted
+	afterDisconnect                       // a client left a stream of the thread before the end of the run
+	afterStop                             // a request to cancel a run of the thread was accepted
 )
 
 // lockThreads returns a middleware that locks a thread of a user once the given reason has occurred

@@ -54,8 +54,9 @@ Only the client can run a tool that the request offers, so a result from the ser
 				p.Judge(e, false,
 					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
 					e.Call, k.start.Name)
-			} else if tool := answeredClientTool(c.request, e.Call); k == nil && tool != "" {
-				p.Judge(e, false, "server returned the client's result of call %q of the client tool %s; expected no result",
+			} else if tool := repeatedClientTool(c.request, e.Call); k == nil && tool != "" {
+				p.Judge(e, false,
+					"server returned a result for call %q of the client tool %s, which the request repeats; expected no result",
 					e.Call, tool)
 			}
 		case isCleanEnd(e):
@@ -68,21 +69,16 @@ Only the client can run a tool that the request offers, so a result from the ser
 	}),
 }
 
-// answeredClientTool returns the name of the client tool whose result request contains. The
-// argument call is the id of the tool call. The result is "" unless the request contains the call
-// and its result, and offers the tool.
-func answeredClientTool(request spec.Event, call string) (tool string) {
-	answered := false
+// repeatedClientTool returns the name of the client tool that an earlier run called. The argument call
+// is the id of the tool call. The result is "" unless the request contains the call and offers the
+// tool.
+func repeatedClientTool(request spec.Event, call string) (tool string) {
 	for _, part := range request.Parts {
-		answered = answered || part.Kind == spec.InputToolResult && part.Call == call
 		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
 			if c.Kind == spec.ToolCall && c.Call == call && offersTool(request, c.Name) {
 				tool = c.Name
 			}
 		}
-	}
-	if !answered {
-		return ""
 	}
 	return tool
 }

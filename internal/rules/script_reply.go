@@ -63,18 +63,47 @@ var ScriptClientResult = &spec.Check{
 // ScriptClientResults judges whether a target that is given several results of client tools at once
 // repeats all of them in its text.
 var ScriptClientResults = &spec.Check{
-	ID:    "script.client-tool-results",
-	Doc:   "given several results of client tools in one request, a target repeats all of them in its text",
+	ID: "script.client-tool-results",
+	Doc: `given several results of client tools in one request, a target repeats all of them in its text
+
+The text has them in the order of the request, or in that of the calls.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if results := a.toolResults(); len(results) > 1 {
-			var texts []string
-			for _, result := range results {
-				texts = append(texts, result.Text)
-			}
-			a.judgeText(p, "tool said: "+strings.Join(texts, "\n"))
+		results := a.toolResults()
+		if len(results) < 2 {
+			return
 		}
+		text := toldResults(results)
+		if byCalls := toldResults(inOrderOfCalls(results, a.request)); a.hasText(byCalls) {
+			text = byCalls
+		}
+		a.judgeText(p, text)
 	}),
+}
+
+// toldResults returns the text that a target is expected to send when it is given results.
+func toldResults(results []spec.Event) string {
+	var texts []string
+	for _, result := range results {
+		texts = append(texts, result.Text)
+	}
+	return "tool said: " + strings.Join(texts, "\n")
+}
+
+// inOrderOfCalls returns a copy of results, sorted by the position of their calls in request. Results
+// whose calls are not in request come first.
+func inOrderOfCalls(results []spec.Event, request spec.Event) []spec.Event {
+	position := map[string]int{} // by id of the call
+	for _, part := range request.Parts {
+		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
+			if c.Kind == spec.ToolCall {
+				position[c.Call] = len(position) + 1
+			}
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(results), func(a, b spec.Event) int {
+		return cmp.Compare(position[a.Call], position[b.Call])
+	})
 }
 
 // toolResults returns the new results of client tools in the request of the run, in order. These

@@ -26,7 +26,7 @@ type conditions struct {
 	Run           *textMatcher       // the id of the run
 	Headers       headerMatchers     `yaml:"header"` // header fields; all conditions must be met
 	Body          bodyMatchers       // values in the body; all conditions must be met
-	ScenarioSteps stepsByScenario      `yaml:"state"` // current steps of scenarios; checked by State.claim
+	ScenarioSteps stepsByScenario    `yaml:"state"` // current steps of scenarios; checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both inclusive. If high is 0, the range has

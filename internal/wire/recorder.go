@@ -25,7 +25,7 @@ type recorder struct {
 
 	isStream   bool // the body is an event stream, so that maxEvents applies
 	eventCount sse.EventCounter
-	maxEvents  int                 // maximum number of events and comments in the body
+	maxEvents  int          // maximum number of events and comments in the body
 	memory     *memoryUsage // memory of the conversation
 }
 
