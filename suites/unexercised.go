@@ -16,15 +16,15 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	var promise string
 	switch {
 	case s.Name == "text":
-		promise = "every server must answer a plain prompt, and nothing in the response is covered by this rule"
+		promise = "every server must answer a plain prompt, but the response has nothing that this rule judges"
 	case s.Required:
 		promise = fmt.Sprintf(
-			"the document requires %s, and nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
+			"the document requires %s, but no response in scenario %s has anything that this rule judges", s.capabilityName(), s.Name)
 	default:
 		promise = fmt.Sprintf(
-			"%s is claimed, but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
+			"%s is claimed, but no response in scenario %s has anything that this rule judges", s.capabilityName(), s.Name)
 	}
-	promise += ": " + describeDialogue(p)
+	promise += " (for example, " + describeDialogue(p) + ")"
 	if s.Required {
 		promise += fmt.Sprintf("; if the server does not support it, add --lacks %s", s.capabilityName())
 	}

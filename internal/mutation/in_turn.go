@@ -142,6 +142,7 @@ var lineMutants = []*Mutant{
 		Name: "last-line-ends-with-cr", Doc: "the lines of the last event end with CR",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r")) }),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
+		AlsoFails: []string{"wire.flushes"}, // each event is held until the next one
 	}, {
 		Name: "comments-end-with-crlf", Doc: "a comment comes after each event, and its lines end with CRLF",
 		NewEffect: changeFrames(func(frame []byte) []byte { return append(frame, ": still here\r\n\r\n"...) }),

@@ -63,40 +63,6 @@ func recallReply(next dialectHandler) dialectHandler {
 	return recall(remember(next))
 }
 
-// forgetAbandoned is a middleware that makes the server reply to the prompt conformance:recall with a
-// wrong text. If the client left the previous stream of the thread before its end, that text is the
-// last prompt before the one of that stream. If there is none, the server receives the prompt
-// unchanged.
-func forgetAbandoned(next dialectHandler) dialectHandler {
-	var read, abandoned sync.Map // threadKey → last prompt whose stream was read to its end; whether another followed
-	recall := rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {
-		return func(v parsedRequest, text string) string {
-			before, _ := read.Load(threadKey(v))
-			_, isAbandoned := abandoned.LoadAndDelete(threadKey(v))
-			if said, _ := before.(string); text == "conformance:recall" && isAbandoned && said != "" {
-				return "conformance:text " + said
-			}
-			return text
-		}
-	})
-	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
-		prompt, ok := v.event.Prompt()
-		if !ok || !v.startsRun() || !v.event.Valid() || v.event.Thread == "" {
-			next.ServeHTTP(w, v.httpRequest)
-			return
-		}
-		hasLeft := false // before the last frame was sent
-		serveStream(w, v.httpRequest, next, streamEdit{sent: func([]byte) {
-			hasLeft = hasLeft || v.httpRequest.Context().Err() != nil
-		}})
-		if hasLeft {
-			abandoned.Store(threadKey(v), true)
-		} else {
-			read.Store(threadKey(v), prompt)
-		}
-	})(recall(next))
-}
-
 // payloadAgainMutants are servers that cut long texts, use the first of two values in place of the
 // second, recall a reply in place of a prompt, or return repeated messages only once.
 var payloadAgainMutants = []*Mutant{
@@ -128,11 +94,6 @@ var payloadAgainMutants = []*Mutant{
 	payloadMutant("recalls-replies", "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
 		"script.recall", inText, storedToo, recallReply, spec.InputTool, spec.InputResume),
 	{
-		Name: "forgets-abandoned-prompts", Doc: "the prompt of a stream that the client left is not recalled",
-		KilledBy:   map[string]string{"script.recall": inText},
-		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
-		Middleware: forgetAbandoned,
-	}, {
 		Name: "user-deduplicated", Doc: "the history has a text that the user sent twice only once",
 		KilledBy: map[string]string{"history.tells-the-user": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {

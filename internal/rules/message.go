@@ -146,7 +146,7 @@ The first status of a message must not be in progress or ended.`,
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
 			p.Judge(e, e.Kind.Phase() == "start",
-				"first status event of message %q is %s; expected its start", e.Message, displayName(e).quoted())
+				"first status event of %s is %s; expected its start", messageName(e.Message), displayName(e).quoted())
 		}
 	}),
 }
@@ -178,7 +178,7 @@ var MessageClosed = &spec.Check{
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
 			p.Judge(e, b == nil || !b.ended,
-				"%s comes after message %q ended; expected no further content", displayName(e), e.Message)
+				"%s comes after %s ended; expected no further content", displayName(e), messageName(e.Message))
 		}
 	}),
 }
@@ -245,7 +245,8 @@ A client cannot tell whether a message that is left open is complete.`,
 				ended[key] = (ended[key] || e.Kind.Phase() == "end") && e.Kind.Phase() != "start"
 			case e.Kind == spec.RunEnd:
 				for _, key := range order {
-					p.Judge(e, ended[key], "run finished while message %q was open; expected the message to end first", key.message)
+					p.Judge(e, ended[key],
+						"run finished while %s was open; expected the message to end first", messageName(key.message))
 				}
 				order = nil
 				clear(ended)
@@ -266,7 +267,7 @@ var MessageIDsUnique = &spec.Check{
 		b := states.byID[e.Message]
 		isNew := b == nil || !b.ended
 		if !isNew && e.Kind.Phase() == "end" {
-			p.Judge(e, false, "%s repeats the end of message %q; expected one end per message", displayName(e), e.Message)
+			p.Judge(e, false, "%s repeats the end of %s; expected one end per message", displayName(e), messageName(e.Message))
 			return
 		}
 		p.Judge(e, isNew, "%s reuses the id %q of a message that has already ended; expected a new id",

@@ -2,7 +2,7 @@ package rules
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -11,7 +11,16 @@ import (
 // in protocol documents use the name of a role as the type of a message. Such a type does not
 // identify the kind of the message.
 func isRoleName(messageType string) bool {
-	return slices.Contains([]string{"assistant", "user", "system", "tool"}, strings.ToLower(messageType))
+	return slices.Contains([]string{"assistant", "user", "system", "tool"}, messageType)
+}
+
+// messageName returns a description of the message with the given id for use in the message of a
+// finding.
+func messageName(id string) string {
+	if id == "" {
+		return "a message without an id"
+	}
+	return "message " + strconv.Quote(id)
 }
 
 // MessageKeepsRoleAndType judges whether all events about a message name the same role and the same

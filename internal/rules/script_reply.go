@@ -161,6 +161,9 @@ var ScriptInterrupt = &spec.Check{
 		if len(a.interrupts) > 0 {
 			with = " with " + quoted
 		}
+		if len(a.interrupts) > 1 {
+			with += ", then " + quoteStart(a.interrupts[1].Text)
+		}
 		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
 		p.Judge(evidence, len(a.interrupts) == 1 && matches, "got %s%s%s; expected 1 interrupt with %s",
 			pluralize(len(a.interrupts), "interrupt"), with, a.describeEnd(), expected)
