@@ -12,7 +12,7 @@ const initialStreamBuffer = 2 << 10
 // started it; see playsInline. It writes the frames of the run to the response to that request. It
 // buffers frames until the write buffer of its streamWriter is full or the agent announces a pause.
 type directSink struct {
-	memorySink
+	unresumableSink
 	stream *streamWriter
 	buf    []byte // memory for encoding a frame, reused for the next one
 }
@@ -60,5 +60,5 @@ func (s *Server) streamInline(c *requestContext, r *run) {
 	if c.r.Method == http.MethodHead {
 		r.cancel(errClientLeft)
 	}
-	s.streamRun(c, r, &directSink{memorySink: memorySink{run: r, store: s.registry.store}, stream: l})
+	s.streamRun(c, r, &directSink{unresumableSink: unresumableSink{run: r, store: s.registry.store}, stream: l})
 }

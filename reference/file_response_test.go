@@ -20,7 +20,7 @@ func (r *deadlineRecorder) SetWriteDeadline(t time.Time) error {
 // TestFileDeadline checks that each write of a file gives the client a new deadline.
 func TestFileDeadline(t *testing.T) {
 	r := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
-	w := fileResponseWriter{r}
+	w := deadlineExtender{r}
 	for range 2 {
 		r.deadline = time.Time{}
 		before := time.Now()

@@ -334,14 +334,14 @@ func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }
 
-// A fileResponseWriter is the response writer for a file. It extends the write deadline before each
+// A deadlineExtender is the response writer for a file. It extends the write deadline before each
 // write.
-type fileResponseWriter struct{ http.ResponseWriter }
+type deadlineExtender struct{ http.ResponseWriter }
 
-func (w fileResponseWriter) Write(data []byte) (int, error) {
+func (w deadlineExtender) Write(data []byte) (int, error) {
 	extendWriteDeadline(w.ResponseWriter)
 	return w.ResponseWriter.Write(data)
 }
 
 // Unwrap returns the wrapped writer, for [http.ResponseController].
-func (w fileResponseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w deadlineExtender) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -46,7 +46,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header)}
 	if s.cfg.Files != nil && s.acceptsUploads && strings.HasPrefix(target, filesPath) {
-		s.cfg.Files.ServeHTTP(fileResponseWriter{w}, r)
+		s.cfg.Files.ServeHTTP(deadlineExtender{w}, r)
 		return
 	}
 	if c.op = s.findOperation(&req); c.op == nil {

@@ -124,7 +124,7 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	case s.resumable:
 		s.streamRun(c, r, newRunLogWriter(s, r))
 	default:
-		s.streamRun(c, r, &memorySink{run: r, store: s.registry.store})
+		s.streamRun(c, r, &unresumableSink{run: r, store: s.registry.store})
 	}
 }
 
@@ -180,22 +180,22 @@ type sink interface {
 	finish()                              // sends or stores the remaining frames; called after the last frame
 }
 
-// A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames immediately
+// An unresumableSink is the sink of a run whose stream cannot be resumed. It publishes frames immediately
 // and does not store them. The method commit stores the messages of the run.
-type memorySink struct {
+type unresumableSink struct {
 	run      *run
 	store    state.Store
 	messages []state.Message
 }
 
-func (p *memorySink) frameBuffer() []byte           { return newFrameBuffer() }
-func (p *memorySink) writeFrame(data []byte)        { p.run.appendFrame(data) }
-func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.messages, m...) }
-func (p *memorySink) flush()                        {}
-func (p *memorySink) finish()                       {}
+func (p *unresumableSink) frameBuffer() []byte           { return newFrameBuffer() }
+func (p *unresumableSink) writeFrame(data []byte)        { p.run.appendFrame(data) }
+func (p *unresumableSink) addMessages(m []state.Message) { p.messages = append(p.messages, m...) }
+func (p *unresumableSink) flush()                        {}
+func (p *unresumableSink) finish()                       {}
 
 // commit stores the messages and the end of the run. It returns any error from the store.
-func (p *memorySink) commit() error {
+func (p *unresumableSink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(p.run.ctx), storeTimeout)
 	defer stop()

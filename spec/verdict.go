@@ -83,7 +83,7 @@ type Obligation struct {
 	Requirements []Requirement // never empty
 }
 
-// A Plan holds all obligations of a dialect.
+// A Plan states what a target is judged by: the checks, each with the requirements that it proves.
 type Plan struct {
 	Obligations []Obligation
 	HasRunStart bool // the dialect has the kind [RunStart]

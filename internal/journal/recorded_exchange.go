@@ -58,11 +58,11 @@ type exchangeData struct {
 
 	status        int
 	header        spec.Header
-	headTime      time.Time   // when the head was sent, by Config.Now
-	pieces        []bodyWrite // the writes that were kept
-	droppedPieces int         // number of writes that were not kept
-	sentBytes     []byte      // the beginning of the response body
-	sentSize      int64       // size of the response body
+	headTime      time.Time       // when the head was sent, by Config.Now
+	pieces        []recordedWrite // the writes that were kept
+	droppedPieces int             // number of writes that were not kept
+	sentBytes     []byte          // the beginning of the response body
+	sentSize      int64           // size of the response body
 	faults        []appliedFault
 
 	endReason  EndReason
@@ -80,9 +80,9 @@ type answerReference struct {
 	id   string
 }
 
-// A bodyWrite records the time and the size of one write to the response body. The bytes themselves
+// A recordedWrite records the time and the size of one write to the response body. The bytes themselves
 // are in exchangeData.sentBytes, which holds the bytes of successive writes without separators.
-type bodyWrite struct {
+type recordedWrite struct {
 	at   time.Duration // time since the head was sent
 	size int           // number of bytes, including those that are not kept
 }
@@ -222,7 +222,7 @@ func (s *recordedExchange) addPiece(at time.Duration, data []byte, maxBody int) 
 		s.droppedPieces++
 		return
 	}
-	s.pieces = append(s.pieces, bodyWrite{at, len(data)})
+	s.pieces = append(s.pieces, recordedWrite{at, len(data)})
 	if room := maxBody - len(s.sentBytes); room > 0 {
 		s.sentBytes = append(s.sentBytes, data[:min(len(data), room)]...)
 	}

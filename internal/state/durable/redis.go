@@ -29,7 +29,7 @@ type redisStore struct {
 	uncertain  inDoubtRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat
-	takeover   orphanTakeover
+	takeover   claimState
 
 	stop       context.CancelFunc // ends the background goroutines
 	background sync.WaitGroup     // the goroutines that startBackground started

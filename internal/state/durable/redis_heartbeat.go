@@ -102,9 +102,9 @@ func (p *heartbeat) leave() {
 	_ = p.client.close() // no call is in progress
 }
 
-// An orphanTakeover holds the state that calls of ClaimOrphans share. Its lock is held during each
+// A claimState holds the state that calls of ClaimOrphans share. Its lock is held during each
 // call, so that calls do not overlap.
-type orphanTakeover struct {
+type claimState struct {
 	mu           sync.Mutex
 	pendingToken string // token of a request whose reply was lost, to be sent again; "": none
 }
