@@ -3,8 +3,10 @@ package dialect
 import "slices"
 
 // applicableSchemas returns the schemas that apply to the value v: the schema n, the schemas in its
-// allOf, and the alternative of its oneOf or anyOf that v matches. It follows the allOf, oneOf and
-// anyOf of these schemas, too. It returns nil if n has no value.
+// allOf, and one alternative of its oneOf or anyOf that v matches, if there is one. If there are
+// several, it prefers the first one whose discriminators v has, and otherwise takes the first one. It
+// follows the allOf, oneOf and anyOf of these schemas, too. It returns nil if the document has no
+// schema at n.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -18,7 +20,6 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	choices = slices.DeleteFunc(choices, func(choice node) bool {
 		return hasOtherEnumValue(choice.deref(), v) || s.validator(choice.deref().pointer)(v) != nil
 	})
-	// If v matches several alternatives, the first one whose discriminators v has is preferred.
 	if i := slices.IndexFunc(choices, func(choice node) bool { return hasDiscriminators(choice.deref(), v) }); i >= 0 {
 		choices = choices[i:]
 	}

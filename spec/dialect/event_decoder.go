@@ -335,7 +335,8 @@ func (d *Dialect) decodeFrameData(
 	return w
 }
 
-// messageType returns the type with which the message with the given id started, or "".
+// messageType returns the type in the last event that stated one for the message with the given id,
+// or "" if no event did.
 func (t *eventDecoder) messageType(id string) string { return t.messageTypes[id] }
 
 // inheritSubject changes the kind of e, an event of a message, to the corresponding kind for
