@@ -131,6 +131,7 @@ type configTarget struct {
 // file. It returns an error if data is invalid or has no targets. Errors begin with ":" or
 // ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configTarget, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, yamlError(err)
@@ -231,7 +232,7 @@ func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key st
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
 		if !convertYAML(value, to) {
-			return usageError("%s: must be a list of strings", key)
+			return usageError(`%s: must be a list of strings (one that contains ": " needs quotation marks)`, key)
 		}
 		return nil
 	case *map[string]string:

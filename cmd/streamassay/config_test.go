@@ -45,6 +45,8 @@ func TestBadConfig(t *testing.T) {
 		{good + "    headers: [s3cr3t]\n", "c.yaml:4: target 1: headers: must be 'Name: value'"},
 		{good + "    headers: ['A: b', 'Host: x']\n", "c.yaml:4: target 1: headers (number 2 of 2): Host cannot be set"},
 		{good + "    headers: {Authorization: s3cr3t}\n", "c.yaml:4: target 1: headers: must be a list of strings"},
+		{good + "    headers: [A: b]\n", `c.yaml:4: target 1: headers: must be a list of strings (one that contains ": " needs`},
+		{"\ufeff" + good + "    claim: [everything]\n", "c.yaml:4: target 1: claim"},
 		{good + "    claim: [everything]\n", "c.yaml:4: target 1: claim"},
 		{good + "    lacks: [text]\n", "c.yaml:4: target 1: lacks"},
 		{good + "    prompt: {nothing: x}\n", "c.yaml:4: target 1: prompt"},

@@ -166,7 +166,7 @@ func (c convertOptions) write(f replay.ConvertedFile) error {
 	}
 	file, err := os.OpenFile(c.outputPath(f), how, 0o644)
 	if err = writeAndClose(file, err, f.Data); err != nil {
-		return usageError("%v", err)
+		return usageError("--out %s: %v", c.outputPath(f), err)
 	}
 	return nil
 }

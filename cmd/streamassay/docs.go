@@ -29,7 +29,8 @@ func docsCommand(sh stdio) *cobra.Command {
 requirements.md and faults.md), or check that they are up to date. Exactly one of --write and
 --check is required. This command is for developers of streamassay.
 
-Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date, 2 usage error.`,
+Exit codes: 0 success, 1 a document in --check DIR is missing or not up to date, 2 usage error,
+5 internal error.`,
 		RunE: func(*cobra.Command, []string) error {
 			if (to == "") == (check == "") {
 				return usageError("docs needs either --write DIR or --check DIR")

@@ -28,7 +28,7 @@ func explainCommand(sh stdio) *cobra.Command {
 that exercise it and the requirements it judges; for a requirement its text, source and checks;
 for a scenario its requests. streamassay list checks|requirements|scenarios lists the ids; if
 several have the same id, such as a requirement of two dialects, all are described.
-Exit codes: 0 success, 2 usage error (e.g. nothing has the ID).`,
+Exit codes: 0 success, 2 usage error (e.g. nothing has the ID), 5 internal error.`,
 		Example: `  streamassay explain run.ends-once
   streamassay explain runs.create.thread-uuid
   streamassay explain client-tool`,

@@ -44,7 +44,7 @@ func listCommand(sh stdio) *cobra.Command {
   scenarios      sequences of requests that streamassay run sends to exercise checks
   faults         defects that the mock server can inject into responses
   mutants        servers with one defect each, which test the checks themselves
-Exit codes: 0 success, 2 usage error.`,
+Exit codes: 0 success, 2 usage error, 5 internal error.`,
 		Example: `  streamassay list dialects
   streamassay list requirements --dialect runs --json`,
 		ValidArgs: kinds,

@@ -14,7 +14,7 @@ func specCommand(sh stdio) *cobra.Command {
 		Use:   "spec DIALECT",
 		Short: "Print a dialect's OpenAPI document as YAML",
 		Long: wrapHelp("Print a dialect's OpenAPI document as YAML. DIALECT is " + dialectUsage +
-			". Exit codes: 0 success, 2 usage error."),
+			". Exit codes: 0 success, 2 usage error, 5 internal error."),
 		Example:           "  streamassay spec agkit > agkit.yaml",
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {

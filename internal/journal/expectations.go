@@ -58,6 +58,7 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 	if len(data) > maxExpectationBytes {
 		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectationBytes)
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {

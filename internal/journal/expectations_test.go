@@ -91,3 +91,10 @@ func loaded(t *testing.T, file string) Expectations {
 	}
 	return x
 }
+
+// TestByteOrderMark checks that a file may begin with a byte order mark.
+func TestByteOrderMark(t *testing.T) {
+	if x := loaded(t, "\ufeffstrict: true\n"); !x.Strict {
+		t.Errorf("loaded %+v, want strict", x)
+	}
+}

@@ -116,7 +116,7 @@ func convertRecording(
 	}
 	if len(conversations) == 0 {
 		return nil, append(problems, fileError(path,
-			"no requests of %s in the file: if their path does not begin with %s, set --base",
+			"no requests of %s in the file: if a base path such as /v1 comes before the paths of the dialect (%s…), set --base",
 			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))...)
 	}
 	for i, c := range conversations {

@@ -291,7 +291,7 @@ func TestARefusedOrRepeatedRequestIsNoTurn(t *testing.T) {
 		t.Error(got)
 	}
 	f := userRequest("x") // one request that is passed to two rule sets counts as one turn
-	loaded(t, "rules:\n- {when: {text: y}, reply: hi}\n").Decide(f, st)
+	loaded(t, "\ufeffrules:\n- {when: {text: y}, reply: hi}\n").Decide(f, st)
 	if got := replyText(set.Decide(f, st)); got != "turn 3" {
 		t.Error(got)
 	}

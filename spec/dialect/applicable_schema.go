@@ -30,7 +30,7 @@ func (s *document) applicableSchemas(n node, v any) []node {
 }
 
 // hasOtherEnumValue reports whether a property of v has a scalar value that is not in the enum of
-// its schema in n. Such a v does not match n. Calling hasOtherEnumValue is faster than validating
+// its schema in n, or differs from the const. Such a v does not match n. Calling hasOtherEnumValue is faster than validating
 // v.
 func hasOtherEnumValue(n node, v any) bool {
 	object, _ := v.(map[string]any)
@@ -40,7 +40,7 @@ func hasOtherEnumValue(n node, v any) bool {
 	for name, property := range n.get("properties").members() {
 		got, ok := object[name]
 		isGot := func(n node) bool { return equalScalars(n.value, got) }
-		enum := property.deref().get("enum").items()
+		enum := property.deref().allowedValues()
 		if ok && isScalar(got) && len(enum) > 0 && !slices.ContainsFunc(enum, isGot) {
 			return true
 		}
@@ -48,12 +48,12 @@ func hasOtherEnumValue(n node, v any) bool {
 	return false
 }
 
-// hasDiscriminators reports whether v has all properties for which the schema n has an enum with a
-// single value. The values of these properties do not matter.
+// hasDiscriminators reports whether v has all properties for which the schema n allows a single
+// value. The values of these properties do not matter.
 func hasDiscriminators(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	for name, property := range n.get("properties").members() {
-		if len(property.deref().get("enum").items()) == 1 && !has(object, name) {
+		if len(property.deref().allowedValues()) == 1 && !has(object, name) {
 			return false
 		}
 	}

@@ -295,6 +295,15 @@ func (n node) items() (all []node) {
 	return all
 }
 
+// allowedValues returns the values that the schema n allows with enum or const, or nil if it has
+// neither.
+func (n node) allowedValues() []node {
+	if c := n.get("const"); c.exists() {
+		return []node{c}
+	}
+	return n.get("enum").items()
+}
+
 // members returns an iterator over the names and values of the members of the object n, ordered by
 // name. It yields nothing if n is not an object.
 func (n node) members() iter.Seq2[string, node] {

@@ -66,6 +66,44 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
+// TestConstants checks that const tells the events of a dialect apart as an enum with one value does,
+// and that files may begin with a byte order mark.
+func TestConstants(t *testing.T) {
+	path := echoFiles(t, "type: {enum: [delta]}", "type: {const: delta}")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := "\ufeff" + strings.Replace(string(data), "type: {enum: [error]}", "type: {const: error}", 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := dialect.OpenFile(path, rules.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := d.Operations()[0]
+	for _, want := range []spec.Event{{Kind: spec.MessageDelta, Text: "a"}, {Kind: spec.RunError, Text: "b"}} {
+		frame, err := o.AppendEvent(nil, &want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := spec.Exchange{Response: spec.Response{
+			Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame,
+		}}
+		x.Request, _ = d.BuildRequest(o.Templates()[0], spec.Event{Text: "a"})
+		var got []spec.Event
+		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+			if e.IsFrame() {
+				got = append(got, e)
+			}
+		}
+		if len(got) != 1 || got[0].Kind != want.Kind || got[0].Text != want.Text {
+			t.Errorf("%s is decoded as %+v, want kind %s", frame, got, want.Kind)
+		}
+	}
+}
+
 // TestSettings checks that requests contain the values of settings: the defaults in the document,
 // or the values given to WithSettings.
 func TestSettings(t *testing.T) {

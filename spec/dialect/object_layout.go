@@ -130,11 +130,11 @@ func (m *objectField) readSchemas() {
 		if v, ok := s.object()["x-write"]; ok {
 			written = append(written, v)
 		}
-		if enum := s.get("enum").items(); len(enum) == 1 {
+		if enum := s.allowedValues(); len(enum) == 1 {
 			others = append(others, enum[0].value)
 		}
 	}
-	for _, key := range []string{"x-write", "const", "default"} {
+	for _, key := range []string{"x-write", "default"} {
 		if n := m.firstKeyword(key); n.exists() {
 			others = append(others, n.value)
 		}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -83,7 +84,8 @@ func (b boundedDir) Open(name string) (fs.File, error) {
 }
 
 // ReadFile implements [fs.ReadFileFS]. It returns a [*FileError] if the file is not directly in the
-// directory, is not a regular file, is too large, or cannot be read.
+// directory, is not a regular file, is too large, or cannot be read. A byte order mark at its beginning
+// is not part of the result.
 func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	fail := func(message string) ([]byte, error) {
 		return nil, &FileError{File: b.path(name), Message: message}
@@ -110,7 +112,7 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	case len(data) > MaxFileBytes:
 		return fail(fmt.Sprintf("is larger than %d bytes", MaxFileBytes))
 	}
-	return data, nil
+	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
 // path returns the path of the file with the given name in the directory. The path begins with the

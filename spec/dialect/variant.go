@@ -202,7 +202,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) {
 	w.addRequirements(s, p, path, required)
 	mark := p.get("x-mark")
-	switch enum := p.get("enum").items(); {
+	switch enum := p.allowedValues(); {
 	case mark.text() == "present":
 		w.presencePaths = append(w.presencePaths, path)
 	case mark.text() == "absent":
