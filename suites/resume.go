@@ -58,7 +58,8 @@ const quietTimeout = 2 * time.Second
 //
 // Then it resumes the stream of the last of these runs after each of its events. Finally, it reads
 // and resumes the streams of further runs: those of requests that it builds from the other templates
-// for prompts, one with a tool call and one with many events. Checks compare the resumed streams with the complete ones.
+// for prompts, one with a tool call and one with many events. Checks compare the resumed streams with
+// the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {

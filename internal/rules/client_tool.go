@@ -73,13 +73,11 @@ Only the client can run a tool that the request offers, so a result from the ser
 // is the id of the tool call. The result is "" unless the request contains the call and offers the
 // tool.
 func repeatedClientTool(request spec.Event, call string) (tool string) {
-	for _, part := range request.Parts {
-		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
-			if c.Kind == spec.ToolCall && c.Call == call && offersTool(request, c.Name) {
-				tool = c.Name
-			}
+	walkParts(request, func(c spec.Event) {
+		if c.Kind == spec.ToolCall && c.Call == call && offersTool(request, c.Name) {
+			tool = c.Name
 		}
-	}
+	})
 	return tool
 }
 

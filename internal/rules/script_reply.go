@@ -73,37 +73,23 @@ The text has them in the order of the request, or in that of the calls.`,
 		if len(results) < 2 {
 			return
 		}
-		text := toldResults(results)
-		if byCalls := toldResults(inOrderOfCalls(results, a.request)); a.hasText(byCalls) {
-			text = byCalls
+		var inOrder, byCalls []string
+		for i := range results {
+			inOrder = append(inOrder, results[i].Text)
+		}
+		walkParts(a.request, func(part spec.Event) {
+			for i := range results {
+				if part.Kind == spec.ToolCall && part.Call == results[i].Call {
+					byCalls = append(byCalls, results[i].Text)
+				}
+			}
+		})
+		text := "tool said: " + strings.Join(byCalls, "\n")
+		if len(byCalls) < len(results) || !a.hasText(text) {
+			text = "tool said: " + strings.Join(inOrder, "\n")
 		}
 		a.judgeText(p, text)
 	}),
-}
-
-// toldResults returns the text that a target is expected to send when it is given results.
-func toldResults(results []spec.Event) string {
-	var texts []string
-	for _, result := range results {
-		texts = append(texts, result.Text)
-	}
-	return "tool said: " + strings.Join(texts, "\n")
-}
-
-// inOrderOfCalls returns a copy of results, sorted by the position of their calls in request. Results
-// whose calls are not in request come first.
-func inOrderOfCalls(results []spec.Event, request spec.Event) []spec.Event {
-	position := map[string]int{} // by id of the call
-	for _, part := range request.Parts {
-		for _, c := range append(part.Parts[:len(part.Parts):len(part.Parts)], part) {
-			if c.Kind == spec.ToolCall {
-				position[c.Call] = len(position) + 1
-			}
-		}
-	}
-	return slices.SortedStableFunc(slices.Values(results), func(a, b spec.Event) int {
-		return cmp.Compare(position[a.Call], position[b.Call])
-	})
 }
 
 // toolResults returns the new results of client tools in the request of the run, in order. These

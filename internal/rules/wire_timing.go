@@ -93,19 +93,22 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 // of the time that the prompts ask for. A client that stalls does not receive such streams one after
 // the other.
 func judgeTogether(p *spec.Pass, a *conversationTimeline) {
-	var group []completedStream // in the order of their first deltas
-	slow := slices.DeleteFunc(slices.Clone(a.streams), func(l completedStream) bool {
+	var group, slow []*completedStream // in the order of their first deltas
+	for i := range a.streams {
+		l := &a.streams[i]
 		n, interval, ok := scriptedDeltas(l.request)
 		span := time.Duration(n-1) * interval
 		isLong := ok && span >= minDeltaSpan && l.deltaCount == n && l.lastDelta.At-l.firstDelta.At >= span/2
-		return !isLong || a.exchanges.isCanceled(l)
-	})
-	slices.SortStableFunc(slow, func(l, m completedStream) int { return cmp.Compare(l.firstDelta.At, m.firstDelta.At) })
+		if isLong && !a.exchanges.isCanceled(*l) {
+			slow = append(slow, l)
+		}
+	}
+	slices.SortStableFunc(slow, func(l, m *completedStream) int { return cmp.Compare(l.firstDelta.At, m.firstDelta.At) })
 	for i, l := range slow {
 		if len(group) > 0 && l.request.At < group[0].lastDelta.At {
 			group = append(group, l)
 		} else {
-			group = []completedStream{l}
+			group = []*completedStream{l}
 		}
 		isLast := i == len(slow)-1 || slow[i+1].request.At >= group[0].lastDelta.At
 		if isLast && len(group) >= minTogether {

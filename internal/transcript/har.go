@@ -83,7 +83,7 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 		return nil, fmt.Errorf("%s: log.entries: missing or empty: want the exchanges of an HTTP archive", name)
 	}
 	t := &Transcript{Name: name}
-	var begun []harExchange
+	var begun []*harExchange
 	for i, raw := range archive.Log.Entries {
 		h, why, err := parseEntry(raw)
 		switch {
@@ -95,13 +95,13 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 		case h.note != "":
 			t.Notes = append(t.Notes, fmt.Sprintf("log.entries[%d]: %s", i, h.note))
 		}
-		begun = append(begun, h)
+		begun = append(begun, &h)
 		archive.Log.Entries[i] = nil // release memory: entries may be large
 	}
 	if len(begun) == 0 {
 		return nil, fmt.Errorf("%s: no entry has a response: %s", name, t.Notes[0])
 	}
-	slices.SortStableFunc(begun, func(a, b harExchange) int { return a.started.Compare(b.started) })
+	slices.SortStableFunc(begun, func(a, b *harExchange) int { return a.started.Compare(b.started) })
 	t.Target, t.Recorded = begun[0].origin, begun[0].started
 	for _, h := range begun {
 		if h.origin != begun[0].origin {

@@ -30,8 +30,8 @@ func (s *document) applicableSchemas(n node, v any) []node {
 }
 
 // hasOtherEnumValue reports whether a property of v has a scalar value that is not in the enum of
-// its schema in n, or differs from the const. Such a v does not match n. Calling hasOtherEnumValue is faster than validating
-// v.
+// its schema in n, or differs from the const. Such a v does not match n. Calling hasOtherEnumValue is
+// faster than validating v.
 func hasOtherEnumValue(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	if len(object) == 0 {
