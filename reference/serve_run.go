@@ -131,8 +131,9 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 // newID returns a new id for the request c. It calls Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted responds that the run described by info was accepted. The response to a repeated
-// request is the same as the first one.
+// respondAccepted responds that the run described by info was accepted, with the reply of kind
+// [spec.RunAccepted] that the dialect's document specifies for c.op. If a request names the same run as
+// an earlier one, the response is the same as to the earlier one.
 func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{

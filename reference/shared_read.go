@@ -68,8 +68,8 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	return r
 }
 
-// release releases r, a result of read. When all callers of read have released a batch, it is
-// removed. release does nothing if r is nil.
+// release releases r, a result of read. When all callers that received r have released it, r is
+// removed from all. release does nothing if r is nil.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return

@@ -58,8 +58,8 @@ const maxCaseFindings = 20
 // WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. Internal errors
 // of streamassay have a test suite of their own. WriteJUnit returns any error from writing to w.
 //
-// The suite of a dialect has one test case for each [Cause], one for all silent checks of a
-// scenario together, and one for each other result of a check in a scenario. Results that a cause
+// The suite of a dialect has one test case for each [Cause], one for all checks of a scenario that
+// judged nothing, together, and one for each other result of a check in a scenario. Results that a cause
 // explains are omitted.
 //
 // A violation by the server is a failure, and a result that could not be judged is an error. A

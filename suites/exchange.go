@@ -106,7 +106,7 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 	switch {
 	case stopped != nil:
 	case guard.tripped:
-		tracker.record(largeEventError(guard.maxEventBytes), size)
+		tracker.record(eventTooLargeError(guard.maxEventBytes), size)
 	default:
 		tracker.record(r.End, size)
 	}

@@ -139,7 +139,7 @@ type requestsStoppedError struct {
 func (g requestsStoppedError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
 	how := spec.DescribeOverrun(g.last)
-	if large, is := errors.AsType[largeEventError](g.last); is {
+	if large, is := errors.AsType[eventTooLargeError](g.last); is {
 		how = large.Error()
 	}
 	switch {
@@ -163,7 +163,7 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	if e.total.events > e.max.events || e.total.bytes > e.max.bytes {
 		e.stop(requestsStoppedError{kind: e.kind, total: e.total, max: e.max})
 	}
-	_, large := errors.AsType[largeEventError](end)
+	_, large := errors.AsType[eventTooLargeError](end)
 	if !large && !isOverLimit(end) {
 		e.withinLimit++
 		return
@@ -173,12 +173,12 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	}
 }
 
-// A largeEventError is the reason why the client stopped reading a stream with an event that was
+// An eventTooLargeError is the reason why the client stopped reading a stream with an event that was
 // too large. Its value is the limit that the event exceeded, in bytes. Checks judge the received
 // part of the stream.
-type largeEventError int
+type eventTooLargeError int
 
-func (e largeEventError) Error() string {
+func (e eventTooLargeError) Error() string {
 	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 

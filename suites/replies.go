@@ -305,30 +305,37 @@ func runClientTool(t *Conversation) {
 // that also offer a tool. The replies must not depend on the offer.
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
+// secondResult is the second of two results of a client tool.
+const secondResult = "painted it once more"
+
 // runToolResults plays the replies-tools-together scenario. First, it sends the result of one tool
 // call. Then it sends three requests, each with the results of two tool calls. The two results are
 // different in the first request and equal in the second. In the third, one of them is empty.
 // Finally, it sends two different results in each other form that the dialect has a template for.
 func runToolResults(t *Conversation) {
 	elicitAndReply("tool-result")(t)
-	send := func(template, second string) {
-		if e, ok := t.elicit(template); ok {
-			e.Description = second
-			t.SendAndRead(template, e)
-		}
-	}
-	for i, second := range []string{"painted it once more", "painted it blue", ""} {
+	for i, second := range []string{secondResult, "painted it blue", ""} {
 		if i < 2 {
 			t.Thread = t.NewID()
 		}
-		send("tool-results", second)
+		t.sendResults("tool-results", second)
 	}
 	o, _ := t.dialect.TemplateOperation("tool-results")
 	for _, template := range o.Templates() {
-		if strings.HasPrefix(template, "tool-results-") {
+		if template != "tool-results" && plainReplyTemplate(template) == "tool-results" {
 			t.Thread = t.NewID()
-			send(template, "painted it once more")
+			t.sendResults(template, secondResult)
 		}
+	}
+}
+
+// sendResults makes the server call a client tool in two runs of the current thread, and sends both
+// results in one request that it builds from the template with the given name. The argument text is
+// the second result.
+func (t *Conversation) sendResults(template, text string) {
+	if e, ok := t.elicit(template); ok {
+		e.Description = text
+		t.SendAndRead(template, e)
 	}
 }
 
@@ -341,7 +348,7 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	if plainReplyTemplate(replyTemplate) == "tool-results" {
 		first, _ := t.elicit("tool-result")
 		second, ok := t.elicit("tool-result")
-		first.ID, first.Description = second.Call, "painted it once more"
+		first.ID, first.Description = second.Call, secondResult
 		return first, ok && first.Call != ""
 	}
 	switch template, request := t.elicitingRequest(replyTemplate); {

@@ -70,7 +70,8 @@ var pre [][]byte
 // preAll holds the frames of pre, joined.
 var preAll []byte
 
-// head sends the head of an event stream to w and returns the controller of w.
+// head sends the status and the header of a response with an event stream to w, and returns the
+// controller of w.
 func head(w http.ResponseWriter) *http.ResponseController {
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream"}

@@ -162,6 +162,7 @@ type StreamSink interface {
 type FrameWriter interface {
 	// WriteFrame writes one complete frame or comment, including the blank line at its
 	// end. n is the index of the frame in the stream, starting at 0; for a comment, n is -1.
+	// WriteFrame must not retain frame after it returns. After an error, the stream ends.
 	WriteFrame(n int, frame []byte) error
 	// Close writes the frames that WriteFrame has not written yet. It is called after the last
 	// frame, unless the fault has ended the stream before.

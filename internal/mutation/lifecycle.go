@@ -54,7 +54,7 @@ var lifecycleMutants = []*Mutant{
 		Name: "end-untold", Doc: "the terminal event of the run is missing",
 		Fault:     "end-missing",
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		AlsoFails: append([]string{"script.interrupt"}, alsoWithoutEnd...), // the terminal event may carry the interrupts
+		AlsoFails: append([]string{"script.interrupt", "script.slow"}, alsoWithoutEnd...), // the terminal event may carry interrupts, or that the run was cancelled
 	}, {
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),

@@ -40,7 +40,7 @@ func TestTry(t *testing.T) {
 		"for the reason expected": {func(*mutation.Mutant) {}, "killed"},
 		"another place":           {func(m *mutation.Mutant) { m.KilledBy["done.is-last"] = "run.end" }, "killed for another reason"},
 		"another check":           {func(m *mutation.Mutant) { m.KilledBy = map[string]string{"wire.utf-8": "*"} }, "killed for another reason"},
-		"no fault at all":         {func(m *mutation.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
+		"no fault at all":         {func(m *mutation.Mutant) { m.Fault = "split; bytes=5000" }, "survived"},
 		"more than expected":      {func(m *mutation.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
 	} {
 		t.Run(name, func(t *testing.T) {

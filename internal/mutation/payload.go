@@ -56,7 +56,7 @@ func rewriteInput(k spec.Kind, begin func() func(v parsedRequest, text string) s
 	}
 }
 
-// keepFirstTexts is a middleware that changes valid requests to start a run before the server
+// keepFirstTexts is a middleware that edits valid requests that start a run before the server
 // receives them. In each message that has several texts, it empties all texts except the first.
 var keepFirstTexts = editRequests(func(v parsedRequest) *http.Request {
 	var body any
@@ -152,9 +152,9 @@ func repeatFirst(name string) middleware {
 	return firstOfThread(spec.InputUser, "conformance:"+name+" ")
 }
 
-// firstOfThread returns a middleware that changes valid requests to start a run. If the text of the
-// last input of kind k begins with prefix, it is replaced with the first such text that the same
-// user sent in the thread.
+// firstOfThread returns a middleware that edits valid requests that start a run. If the text of the
+// last input of kind k begins with prefix, it is replaced with the first text with that prefix that
+// the same user sent in the thread.
 func firstOfThread(k spec.Kind, prefix string) middleware {
 	return rewriteInput(k, func() func(parsedRequest, string) string {
 		first := map[string]string{}
@@ -189,7 +189,7 @@ func replyToRecall(recall func(earlier []string) string) middleware {
 	})
 }
 
-// rewriteText returns a middleware that changes valid requests to start a run. It replaces the text
+// rewriteText returns a middleware that edits valid requests that start a run. It replaces the text
 // of the last input of kind k with rewrite(text). See rewriteInput for the requests that are not
 // changed, and for the text of an input that is a JSON object.
 func rewriteText(k spec.Kind, rewrite func(text string) string) middleware {

@@ -283,7 +283,7 @@ func overwriteByName(next dialectHandler) dialectHandler {
 	return redirect(note(next))
 }
 
-// replaceForeignImages returns a middleware that changes valid requests to start a run if the first
+// replaceForeignImages returns a middleware that edits valid requests that start a run if the first
 // image of the last user message is a link to another server. The server then receives the body
 // that replace returns.
 //

@@ -198,9 +198,9 @@ func (c *fixtureConverter) replySteps(s aimockResponse) (all []any) {
 	return append(all, calls...)
 }
 
-// readError converts raw, the error object of a response, to members of an error status in a
-// script: the message becomes text, and the code becomes problem. The result is never nil, but may
-// be empty. If raw is invalid, readError records an error.
+// readError converts raw, the error object of a response, to the members of an error status in a
+// script. The message becomes the member "text", and the code the member "problem". The result is
+// never nil, but may be empty. If raw is invalid, readError records an error in c.
 func (c *fixtureConverter) readError(raw json.RawMessage) scriptObject {
 	var text, code string
 	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {

@@ -58,7 +58,7 @@ func (l *Library) Find(
 		dialect: d, operation: op, rawRequest: r, request: request,
 		key: newMatchKey(request), playback: seen.playbackOf(l),
 	}
-	s.thread = clientThreadKey{d.Name, request.Thread}
+	s.thread = dialectThreadKey{d.Name, request.Thread}
 	for _, c := range l.conversations {
 		if c.dialect.Name == d.Name {
 			s.searchConversation(c)
@@ -80,7 +80,7 @@ type recordingSearch struct {
 	rawRequest spec.Request       // the request as received
 	request    *spec.Event        // the parsed request
 	key        matchKey           // of the request
-	thread     clientThreadKey    // the thread of the request; its id may be ""
+	thread     dialectThreadKey   // the thread of the request; its id may be ""
 	playback   *libraryPlayback   // what has been replayed from the library
 
 	candidates []candidate
@@ -282,7 +282,7 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
 	if thread := cmp.Or(is.Thread, x.thread()); b == nil && thread != "" {
-		b = s.playback.bind(clientThreadKey{s.dialect.Name, thread}, x)
+		b = s.playback.bind(dialectThreadKey{s.dialect.Name, thread}, x)
 	}
 	s.playback.exchangeCounts[x]++
 	var ids map[string]string

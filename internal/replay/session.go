@@ -30,14 +30,14 @@ func (s *PlaybackState) Reset() {
 // A libraryPlayback records what has been replayed from one library in one test.
 type libraryPlayback struct {
 	library            *Library
-	threads            map[clientThreadKey][]*threadBinding // bindings of each thread of the client
-	threadOrder        []clientThreadKey                    // the keys of threads, oldest first
-	conversationCounts map[*recordedConversation]int        // number of bindings to each recording, including dropped ones
-	exchangeCounts     map[*storedExchange]int              // number of times that each exchange was replayed
+	threads            map[dialectThreadKey][]*threadBinding // bindings of each thread of the client
+	threadOrder        []dialectThreadKey                    // the keys of threads, oldest first
+	conversationCounts map[*recordedConversation]int         // bindings to each recording, including dropped ones
+	exchangeCounts     map[*storedExchange]int               // number of times that each exchange was replayed
 }
 
-// A clientThreadKey identifies a thread by its dialect and the id that the client uses.
-type clientThreadKey struct{ dialect, thread string }
+// A dialectThreadKey identifies a thread by its dialect and the id that the client uses.
+type dialectThreadKey struct{ dialect, thread string }
 
 // A threadBinding records that a thread of the client corresponds to a recorded thread, and which
 // ids of the client correspond to which recorded ids.
@@ -61,7 +61,7 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 		}
 	}
 	one := &libraryPlayback{
-		library: l, threads: map[clientThreadKey][]*threadBinding{},
+		library: l, threads: map[dialectThreadKey][]*threadBinding{},
 		conversationCounts: map[*recordedConversation]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
 	s.playbacks = append([]*libraryPlayback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
@@ -70,7 +70,7 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 
 // findBinding returns the binding between the client's thread with the given key and the recorded
 // thread of x, or nil if there is none.
-func (s *libraryPlayback) findBinding(key clientThreadKey, x *storedExchange) *threadBinding {
+func (s *libraryPlayback) findBinding(key dialectThreadKey, x *storedExchange) *threadBinding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -82,7 +82,7 @@ func (s *libraryPlayback) findBinding(key clientThreadKey, x *storedExchange) *t
 // bind returns the binding between the client's thread with the given key and the recorded thread
 // of x. It creates the binding if there is none. A new thread replaces the oldest one if there are
 // already maxThreads.
-func (s *libraryPlayback) bind(key clientThreadKey, x *storedExchange) *threadBinding {
+func (s *libraryPlayback) bind(key dialectThreadKey, x *storedExchange) *threadBinding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}

@@ -132,8 +132,8 @@ func (a *conversationTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(s
 }
 
 // observeStream returns a function that must be called with each event of the stream that request
-// asked for. The function adds the stream to a.streams at the end of its body, unless the transfer
-// was cut off or the client stopped reading before the run ended.
+// asked for. When the response body ends, the function adds the stream to a.streams, unless the
+// transfer was cut off or the client stopped reading before the run ended.
 func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	observe := observeCompleted(request, func(l completedStream) { a.streams = append(a.streams, l) })
 	return func(e spec.Event) {

@@ -92,20 +92,20 @@ The next request answers each interrupt by its id.`,
 
 // A requestedInputs holds the tool calls and the interrupts that the streams of a conversation have
 // sent so far, which the client may answer.
-type requestedInputs map[requestedInput]bool
+type requestedInputs map[pendingInputKey]bool
 
-// A requestedInput identifies a tool call or an interrupt by its thread, subject and id. The
+// A pendingInputKey identifies a tool call or an interrupt by its thread, subject and id. The
 // subject is "tool" or "interrupt".
-type requestedInput struct{ thread, subject, id string }
+type pendingInputKey struct{ thread, subject, id string }
 
 // record adds e to the known calls and interrupts if it is the start of a tool call, a complete
 // tool call or an interrupt. The event e must belong to the response to request.
 func (a requestedInputs) record(request, e spec.Event) {
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
-		a[requestedInput{request.Thread, "tool", e.Call}] = true
+		a[pendingInputKey{request.Thread, "tool", e.Call}] = true
 	case spec.Interrupt:
-		a[requestedInput{request.Thread, "interrupt", e.ID}] = true
+		a[pendingInputKey{request.Thread, "interrupt", e.ID}] = true
 	}
 }
 
@@ -116,7 +116,7 @@ func (a requestedInputs) hasCall(request spec.Event, id string) bool {
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
 	}
-	return told || a[requestedInput{request.Thread, "tool", id}]
+	return told || a[pendingInputKey{request.Thread, "tool", id}]
 }
 
 // isAnsweredUnasked reports whether request has the result of an unknown tool call (see hasCall),
@@ -128,7 +128,7 @@ func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
 		case spec.InputToolResult:
 			return p.Call != "" && !a.hasCall(request, p.Call)
 		case spec.InputResume:
-			return p.ID != "" && !a[requestedInput{request.Thread, "interrupt", p.ID}]
+			return p.ID != "" && !a[pendingInputKey{request.Thread, "interrupt", p.ID}]
 		}
 		return false
 	})

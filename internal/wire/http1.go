@@ -47,7 +47,7 @@ func (t *connReader) Read(p []byte) (int, error) {
 //
 // If idle is not nil and conn can be used for another request, exchangeHTTP1 passes conn to idle.
 // Otherwise it closes conn.
-func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *idleConnHolder) (end error) {
+func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *reusableConnHolder) (end error) {
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An idleConnHolder holds at most one connection. A completed exchange leaves the connection open
-// and stores it here, and a later exchange takes it. An idleConnHolder is safe for concurrent use.
-// A nil *idleConnHolder holds no connection, and its put method must not be called.
-type idleConnHolder struct {
+// A reusableConnHolder holds at most one connection. A completed exchange leaves the connection open
+// and stores it here, and a later exchange takes it. A reusableConnHolder is safe for concurrent use.
+// A nil *reusableConnHolder holds no connection, and its put method must not be called.
+type reusableConnHolder struct {
 	mu   sync.Mutex
 	conn net.Conn
 }
 
 // put stores conn in the holder. If the holder already has a connection, put closes that one.
-func (i *idleConnHolder) put(conn net.Conn) {
+func (i *reusableConnHolder) put(conn net.Conn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.conn != nil {
@@ -31,7 +31,7 @@ func (i *idleConnHolder) put(conn net.Conn) {
 // take removes the connection from the holder and returns it. It returns nil if there is none. If
 // the server has closed the connection, or has sent something without a request, take closes the
 // connection and returns nil.
-func (i *idleConnHolder) take() net.Conn {
+func (i *reusableConnHolder) take() net.Conn {
 	if i == nil {
 		return nil
 	}

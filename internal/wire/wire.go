@@ -77,10 +77,10 @@ type Config struct {
 // one goroutine may read a stream while another one cancels the run.
 type Client struct {
 	cfg     Config
-	name    string          // base URL without secrets, for errors
-	started time.Time       // start of the conversation
-	memory  *memoryUsage    // shared by all Clients of the conversation
-	idle    *idleConnHolder // shared by all Clients of the conversation; nil if Config.KeepAlive is false
+	name    string              // base URL without secrets, for errors
+	started time.Time           // start of the conversation
+	memory  *memoryUsage        // shared by all Clients of the conversation
+	idle    *reusableConnHolder // shared by all Clients of the conversation; nil if Config.KeepAlive is false
 }
 
 // NewClient returns a client for a conversation that begins now. It does not connect to the server
@@ -106,7 +106,7 @@ func NewClient(cfg Config) (*Client, error) {
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
 	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &memoryUsage{limiter: cfg.Memory}}
 	if cfg.KeepAlive {
-		c.idle = &idleConnHolder{}
+		c.idle = &reusableConnHolder{}
 	}
 	return c, nil
 }

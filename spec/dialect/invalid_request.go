@@ -326,10 +326,10 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a request in which the value at the given location of the body is replaced with
-// v, or removed if v is removedMember{}. The argument n is the schema of the value or, if the
-// request adds or removes a member, of the object that contains it. The name of the request is the
-// location followed by what, such as "is missing". The argument valid is its valid counterpart.
+// addBodyEdit adds a copy of the request valid in which the value at the given location of the body
+// is replaced with v, or removed if v is removedMember{}. The argument n is the schema of the value
+// or, if the edit adds or removes a member, of the object that contains it. The name of the added
+// request is the location followed by what, such as "is missing".
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()

@@ -31,8 +31,8 @@ type formFile struct {
 
 // A formFileProperty describes a property of a documented form whose value is a file.
 type formFileProperty struct {
-	kind         spec.Kind      // kind of the part as which the file is decoded
-	node         node           // its schema
+	kind         spec.Kind      // kind of the part to which the file is decoded
+	node         node           // schema of the property
 	mediaTypes   []string       // accepted media types; empty means any
 	requirements map[string]any // media type → id (a string) of the requirement that it is accepted
 }
