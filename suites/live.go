@@ -79,7 +79,8 @@ const unlockTimeout = 6 * time.Second
 // runDisconnect plays the disconnect scenario. It starts a run and closes the connection after two
 // events of the stream. Then it tries to start another run in the thread, for up to [unlockTimeout],
 // and sends further prompts. Checks verify that the server accepts the other run within that time,
-// that it knows the prompt of the abandoned run, and that this run does not affect the later ones.
+// that the reply to a recall repeats a prompt of this thread, and that the abandoned run does not
+// affect the later ones.
 func runDisconnect(t *Conversation) {
 	recalls := !t.target.lacksCapability("recall")
 	if recalls {
@@ -88,10 +89,12 @@ func runDisconnect(t *Conversation) {
 	if !t.startAndLeave(t.PromptEvent("slow", "6 40")) {
 		return
 	}
-	if recalls { // the server may refuse prompts while the run is in progress
-		t.promptUntilAccepted(t.PromptEvent("recall", ""))
+	again := t.PromptEvent("text", "back again")
+	if recalls && !t.promptUntilAccepted(t.PromptEvent("recall", "")) {
+		t.SendAndRead("prompt", again)
+	} else {
+		t.promptUntilAccepted(again)
 	}
-	t.promptUntilAccepted(t.PromptEvent("text", "back again"))
 	if recalls {
 		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 	}
@@ -108,16 +111,18 @@ func runDisconnect(t *Conversation) {
 }
 
 // promptUntilAccepted sends the prompt e in the current thread, each time after a short pause, until
-// the server accepts it and the run does not fail. It gives up after the first attempt that begins
-// more than [unlockTimeout] after the call.
-func (t *Conversation) promptUntilAccepted(e spec.Event) {
+// the server accepts it and the run does not fail. The server may refuse prompts while another run is
+// in progress. It gives up after the first attempt that begins more than [unlockTimeout] after the
+// call, and reports whether the server accepted a prompt.
+func (t *Conversation) promptUntilAccepted(e spec.Event) (accepted bool) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout
 		t.SendAndRead("prompt", e)
-		if late || t.hasFollowedLastRequest() {
+		if accepted = t.hasFollowedLastRequest(); late || accepted {
 			break
 		}
 	}
+	return accepted
 }
 
 // hasFollowedLastRequest reports whether the server has done what the last request asked for: the
