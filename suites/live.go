@@ -91,7 +91,7 @@ func runDisconnect(t *Conversation) {
 	}
 	again := t.PromptEvent("text", "back again")
 	if recalls && !t.promptUntilAccepted(t.PromptEvent("recall", "")) {
-		t.SendAndRead("prompt", again)
+		t.SendAndRead("prompt", again) // without waiting a second time
 	} else {
 		t.promptUntilAccepted(again)
 	}
