@@ -73,7 +73,7 @@ func (o Outcome) Description() string {
 // for new events every pollInterval. A user may have at most streamLimit open streams.
 const (
 	exchangeTimeout = 20 * time.Second
-	idleTimeout     = 3 * time.Second
+	idleTimeout     = 6 * time.Second
 	pollInterval    = 200 * time.Millisecond
 	streamLimit     = 40
 )
