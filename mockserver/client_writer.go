@@ -139,9 +139,9 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 }
 
 // Finish flushes the data written so far and ends the stream. From then on, Write and Flush return
-// errEnded, and Sleep does not wait. The parameter how determines what end does with the connection
-// after the handler has returned. Finish does nothing if the stream has already ended. It always
-// returns errEnded.
+// errEnded, and Sleep does not wait. The parameter how states the way in which the stream ends; the
+// method end later closes the connection accordingly. If the stream has already ended, Finish has
+// no effect. It always returns errEnded.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,10 +163,12 @@ func (c *clientWriter) After(d time.Duration, f func()) {
 }
 
 // end completes the response after the handler has returned. It stops the timers of After and
-// records the end of the response in the journal. If Finish ended the stream, end then closes the
-// connection in the way that the argument of Finish requires. For fault.Stall, it first waits until
-// the client leaves or the mock shuts down. It panics with http.ErrAbortHandler to make net/http
-// close the connection.
+// records the end of the response in the journal.
+//
+// If Finish ended the stream in another way than fault.Clean, end then closes the connection or, in
+// HTTP/2, the stream of the response. For fault.Stall, it first waits until the client leaves or
+// the mock shuts down. To close the connection, end panics with http.ErrAbortHandler; only for
+// fault.Reset in HTTP/1.1, it sends a TCP RST instead, and returns.
 func (c *clientWriter) end() {
 	c.mu.Lock()
 	c.handlerDone = true

@@ -69,11 +69,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response, or nil if no plan applies to it. For a
-// response that streams a run of another request, this is the plan of that run, unless the headers
-// of the listening request specify faults (X-Mock-Fault) or an event to hold (X-Mock-Hold). The
-// result ok is false if the mock does not have the plan of that run, for example because the run
-// has not started yet.
+// currentPlan returns the fault plan for the response, or nil if no plan applies to it. If the
+// response streams a run that another request started, this is the plan of that run, unless x's own
+// request specifies faults (by X-Mock-Fault or a script rule) or an event to hold (by X-Mock-Hold).
+// If the mock does not have the plan of that run, for example because the run has not started yet,
+// currentPlan returns nil and false.
 func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true

@@ -21,7 +21,8 @@ const maxTests = 1000
 
 // RuntimeSettings holds the settings that can be changed while a mock is serving, for one test or
 // for all tests. In the settings of a test, a nil field inherits the shared value. In the shared
-// settings, a nil field has no effect.
+// settings, a nil Seed stands for [Server.Seed], and any other nil field means none: no scripts, no
+// faults, and so on.
 type RuntimeSettings struct {
 	Scripts *script.RuleSet `json:"-"`                // reply rules; those of a test are tried before the shared ones
 	Replay  *replay.Library `json:"-"`                // recorded responses, for requests that no rule matches
@@ -30,7 +31,8 @@ type RuntimeSettings struct {
 	Seed    *uint64         `json:"seed,omitempty"`   // seed of the random choices
 	Vary    *uint64         `json:"vary,omitempty"`   // seed of the variations of the encoding
 	// Hold is the index, counted from 0, of the first event that is held in the first stream of each
-	// run. Later streams of a run are not held.
+	// run. The mock sends this event and the later ones only when the methods of [Stream] release
+	// them. Later streams of a run are not held.
 	Hold *int `json:"hold,omitempty"`
 }
 

@@ -69,9 +69,10 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 //     section of reasoning in the same way. Messages may overlap if their ids differ.
 //   - content.end (Message, Type, Text) is a content part other than text: for an
 //     image, Text is its URL.
-//   - tool.start (Message, Call, Name), tool.delta and tool.end (Call, Text) make up a
-//     tool call; tool.result (Message, Call, Name, Text) is its result. Their Message
-//     is used by dialects that put calls and results into messages.
+//   - tool.start (Message, Call, Name), tool.delta (Call, Text) and tool.end (Call) make
+//     up a tool call; the Text of a tool.delta is a piece of the arguments as JSON.
+//     tool.result (Message, Call, Name, Text) is the result of the call. Dialects that put
+//     calls and results into messages use Message.
 //   - interrupt (ID, Text) asks the client for input; Text is its payload as JSON.
 //   - An event without a kind announces a pause: the server flushes the preceding events. If
 //     [Config].Inline is set, an agent must yield such an event before it waits.

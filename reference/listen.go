@@ -305,8 +305,8 @@ func (l *streamWriter) writeBuffered() error {
 	return err
 }
 
-// write sends data to the client. It extends the write deadline before each write of at most
-// 2*maxWriteBuffer bytes. The error is any error from writing.
+// write sends data to the client in pieces of at most 2*maxWriteBuffer bytes, and extends the write
+// deadline before each piece. It returns any error from writing.
 func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
 		piece := data[:min(len(data), 2*maxWriteBuffer)]

@@ -359,9 +359,9 @@ func (s *Server) serveCancel(c *requestContext) {
 }
 
 // authorizeThread returns the conversation that the request names, and true if the user may access
-// it. Otherwise, or if the store fails, it refuses the request and returns false. If the
-// conversation does not exist, it refuses the request unless mayBeUnknown is true; it then returns
-// the zero Thread and true.
+// it. If the conversation does not exist and mayBeUnknown is true, authorizeThread returns the zero
+// Thread and true. In all other cases, such as a failure of the store, it refuses the request and
+// returns false.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {

@@ -67,9 +67,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 	return list
 }
 
-// A furtherViolation is a requirement that a group of results violates, but not the result that the
-// report shows for the group. It has the first finding about the requirement, and the scenario of
-// that finding.
+// A furtherViolation is a requirement that some results of a group violate, but that the result
+// shown in the report does not violate. The fields Finding and Scenario are the first finding about
+// the requirement and the scenario of that finding.
 type furtherViolation struct {
 	RequirementResult
 	Finding  Finding
@@ -123,10 +123,11 @@ func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	return groups
 }
 
-// byPrecision returns the indexes of the groups in list, sorted by how precisely the groups describe a
-// defect. Failures precede warnings. Among these, checks of the protocol precede checks of the replies
-// to test prompts ("script.*"). Among these, groups whose first finding has a JSON Pointer come
-// first. Otherwise, the order of list is kept.
+// byPrecision returns the indexes of the groups in list, sorted by how precisely the groups
+// describe a defect. The criteria, the most important first, are: failures precede warnings; checks
+// of the protocol precede checks of the replies to test prompts ("script.*"); groups whose first
+// finding has no JSON Pointer follow the others. Groups that are equal in all of these keep their
+// order.
 func byPrecision(list []checkResultGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {

@@ -58,9 +58,9 @@ const maxCaseFindings = 20
 // WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. Internal errors
 // of streamassay have a test suite of their own. WriteJUnit returns any error from writing to w.
 //
-// The suite of a dialect has one test case for each [Cause], one for all checks of a scenario that
-// judged nothing, together, and one for each other result of a check in a scenario. Results that a cause
-// explains are omitted.
+// The suite of a dialect has one test case for each [Cause]. For each scenario, it has one test
+// case that combines all checks that judged nothing, and one for each other check. Results that a
+// cause explains are omitted.
 //
 // A violation by the server is a failure, and a result that could not be judged is an error. A
 // violated SHOULD is a failure if the run is strict. Otherwise the test case passes, and its output

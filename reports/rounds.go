@@ -148,7 +148,7 @@ func isMoreSevere(v, other spec.Verdict) bool {
 // Merged returns the merged report of all rounds. AddRound must have been called at least once. If
 // the verdict of a requirement or check differs between rounds, the field Flaky of its result holds
 // the number of rounds with each verdict. The verdict of the report is the worst verdict of a
-// round, and the exit code is the worst exit code.
+// round, and its exit code is the worst exit code of a round (see exitcode.Worse).
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count

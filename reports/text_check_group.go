@@ -81,8 +81,8 @@ func (c Cause) consequenceText(verbose bool) string {
 }
 
 // writeExcerpt writes text, the excerpt of a request or response, with label before the first line.
-// It writes at most 8 lines of the head and 6 of the body, each followed by a note with the number of
-// characters left out, if any.
+// It writes at most 8 lines of the head and at most 6 lines of the body. If it shortens the head or
+// the body, a note with the number of omitted characters follows that part.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)

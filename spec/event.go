@@ -164,7 +164,7 @@ type Event struct {
 	HasMore     string // of a history: "true" if an earlier day has messages, otherwise "false"
 	Description string // of a tool
 	State       string // HTTPRequest: the state of the agent that the client sends, as JSON
-	Lane        string // of an event in a run: run id of the agent within the agent; "" for the agent itself
+	Lane        string // of an event in a run: run id of the subagent that it is about; "" for the agent itself
 	WireName    string // of a frame: its name on the wire, such as "response (status completed)"
 
 	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may

@@ -83,7 +83,7 @@ type Obligation struct {
 	Requirements []Requirement // never empty
 }
 
-// A Plan states what a target is judged by: the checks, each with the requirements that it proves.
+// A Plan lists the checks by which a target is judged, each with the requirements that it judges.
 type Plan struct {
 	Obligations []Obligation
 	HasRunStart bool // the dialect has the kind [RunStart]
@@ -155,10 +155,11 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementFor selects the requirement for which e is evidence by the About fields, and returns
-// its id. It selects the requirement that lists the kind or the wire name of e or, if none lists
-// them, the requirement with an empty About. If there is more than one such requirement or none, or
-// if the obligation has a single requirement, requirementFor returns "".
+// requirementFor returns the id of the requirement for which e is evidence according to the About
+// fields: the requirement that lists the kind or the wire name of e or, if none lists them, the
+// requirement with an empty About. It returns "" if there is more than one such requirement or
+// none, and also if the obligation has only one requirement, because there is then nothing to
+// select.
 func (d Obligation) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {

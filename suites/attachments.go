@@ -20,8 +20,8 @@ const (
 
 // runAttachments plays the attachments scenario. It uploads files of each type for which the
 // dialect has a template, fetches them, and sends two of them in messages. It fetches the images to
-// which the history links, requests new signed URLs, also twice for one file, and sends an image
-// with its new URL. It also requests signed URLs for files that do not exist, and sends an image
+// which the history links. It requests two new signed URLs for one file, and sends an image with
+// the first of them. It also requests signed URLs for files that do not exist, and sends an image
 // that is on a different server. Finally, it sends images in the other forms that messages can
 // have. Checks judge the responses.
 func runAttachments(t *Conversation) {
@@ -127,8 +127,8 @@ func (t *Conversation) uploadOthers() {
 }
 
 // optionalTemplates are the templates whose requests a server may refuse although they are valid.
-// The protocols do not state which types of images a server stores, or how short a recording may
-// be.
+// The protocols do not state which types of images a server must store, or how short an audio file
+// for transcription may be.
 var optionalTemplates = []string{"attach-type-svg", "attach-type-icon", "transcribe-short"}
 
 // sendImageTypes uploads images of the types that a server may refuse; see [optionalTemplates]. If

@@ -45,8 +45,8 @@ var readerValues = []dimensionValue{
 	},
 }
 
-// lateDelay is the time between the start of the run and the request of a late client for its
-// stream.
+// lateDelay is the time between the start of a run and the request of a late client for the stream
+// of that run.
 const lateDelay = 150 * time.Millisecond
 
 // readLate waits for [lateDelay] after the start of the main run, and then reads its stream.

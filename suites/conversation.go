@@ -38,7 +38,7 @@ type Conversation struct {
 	accepted    bool                            // the server accepted the last request of StartRun
 	acceptedAny bool                            // the server accepted at least one request of StartRun
 	conflicts   int                             // number of requests that StartRun has repeated
-	busyError   error                           // busyError if the server refused both requests of a StartRun; else nil
+	busyError   error                           // not nil if the server was too busy for both requests of a StartRun
 	form        func(spec.Request) spec.Request // rewrites each request for which the result is valid; nil: no rewriting
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap

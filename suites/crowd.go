@@ -17,11 +17,11 @@ const (
 
 // runCrowd plays the crowd scenario, in which many threads have open streams at the same time. It
 // sends a prompt with a different random text to each thread, and then asks each thread for the
-// previous message. Checks verify that each reply contains the text of its own thread. It also
-// starts runs that send nothing for a while in all threads, and slow runs and runs whose replies
-// have several messages, steps or tool calls in a few of them. Checks verify that the deltas of the
-// slow runs arrive as they are produced. If the agent does not follow the test prompts
-// (docs/prompts.md), runCrowd sends nothing.
+// previous message. Checks verify that each reply contains the text of its own thread. In every
+// thread, it also starts a run that sends nothing for a while. In a few threads, it starts slow
+// runs, and runs whose replies have several messages, steps or tool calls. Checks verify that the
+// deltas of the slow runs arrive as they are produced. If the agent does not follow the test
+// prompts (docs/prompts.md), runCrowd sends nothing.
 func runCrowd(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return

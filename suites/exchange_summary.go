@@ -51,11 +51,11 @@ const maxBodyPrefix = 16 << 10
 // An exchangeSummary contains the data of one exchange that a [Diagnosis] needs, so that the
 // recording need not be read again.
 type exchangeSummary struct {
-	operation     string // method and path of the operation, such as "POST /runs", or of a request for an unknown one
+	operation     string // method and path of the operation, such as "POST /runs"; of the request if it matches none
 	requestTarget string // path and query
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
-	isPlain       bool   // a valid request of the primary user for an operation, other than one that accepts gzip
+	isPlain       bool   // the request is valid, matches an operation, is from the primary user and does not accept gzip
 	prompt        string // text of the last user message in the request
 
 	statusRequirement string     // id of the requirement on the status of a successful response

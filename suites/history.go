@@ -186,9 +186,9 @@ func (t *Conversation) isHistoryLate(first time.Time) bool {
 	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
 
-// noteNewThread requests the history of the current thread, if the target has histories. It is called
-// before the first run of a thread: from the response, checks learn that the server does not know the
-// thread, and that its history can have nothing but what is sent in the conversation.
+// noteNewThread requests the history of the current thread, if the target has histories. It is
+// called before the first run of a thread. The response tells checks that the server does not know
+// the thread yet, so that the history of the thread can contain only messages of the conversation.
 func (t *Conversation) noteNewThread() {
 	if t.canSend("history") {
 		t.SendTemplate("history", spec.Event{})

@@ -77,10 +77,10 @@ func runPause(t *Conversation) {
 const unlockTimeout = 6 * time.Second
 
 // runDisconnect plays the disconnect scenario. It starts a run and closes the connection after two
-// events of the stream. Then it tries to start another run in the thread, for up to [unlockTimeout],
-// and sends further prompts. Checks verify that the server accepts the other run within that time,
-// that the reply to a recall repeats a prompt of this thread, and that the abandoned run does not
-// affect the later ones.
+// events of the stream. Then it tries to start another run in the thread, for up to
+// [unlockTimeout], and sends further prompts. Checks verify that the server accepts the other run
+// within that time, that the reply to a prompt that asks for the previous message repeats a prompt
+// of this thread, and that the abandoned run does not affect the later ones.
 func runDisconnect(t *Conversation) {
 	recalls := !t.target.lacksCapability("recall")
 	if recalls {
@@ -225,10 +225,10 @@ func runLiveCursors(t *Conversation) {
 }
 
 // runCancelAgain plays the cancel-again scenario on reused connections. It cancels runs repeatedly:
-// while the client reads their streams or before it does, and after they have ended or failed. It reads
+// before and while the client reads their streams, and after they have ended or failed. It reads
 // their streams again, with and without a cursor, and requests the history. Checks verify that each
-// run has exactly one terminal event, that streams requested without a cursor are complete, and that
-// a request to cancel a run is accepted as often as it comes.
+// run has exactly one terminal event, that streams requested without a cursor are complete, and
+// that the server accepts every request to cancel a run, even if it is repeated.
 func runCancelAgain(t *Conversation) {
 	t.keepAlive()
 	if !t.StartRun("prompt", t.PromptEvent("slow", "40 50")) {

@@ -64,10 +64,10 @@ func (t *Conversation) exchangeCount() int {
 	return len(t.trace.Exchanges)
 }
 
-// forgetRefused removes the exchange with index n and all later ones from the recording, so that
-// checks do not judge that the server refused the last request or failed its run. It keeps them,
-// however, if the status of the last response is 5xx, except 503: that is an error of the server,
-// whatever it may refuse.
+// forgetRefused removes the exchange with index n, counted from 0, and all later ones from the
+// recording, so that the refusal of the last request, or the failure of its run, is not judged.
+// However, it keeps them if the status of the last response is 5xx other than 503, because such a
+// status is an error even if the server may refuse the request.
 func (t *Conversation) forgetRefused(n int) {
 	if status := t.lastStatus(); status/100 != 5 || isBusyStatus(status) {
 		t.forget(n)
@@ -272,8 +272,9 @@ func runBusyThread(t *Conversation) {
 }
 
 // runBusyUser plays the busy-user scenario. It sends two prompts of one user in the same thread.
-// While it sends the second one, a stream of that user in another thread is open. Checks verify
-// that the server accepts both prompts, and that it recalls none of them in a third thread. If
+// While it sends the second one, a stream of that user in another thread is open. In a third
+// thread, it asks for the previous message. Checks verify that the server accepts both prompts, and
+// that the reply in the third thread repeats no prompt of the other threads. If
 // [Target.StreamLimit] is 1, runBusyUser sends nothing.
 func runBusyUser(t *Conversation) {
 	if t.target.StreamLimit == 1 {

@@ -52,8 +52,8 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// maxQuotedEnd limits the size of a prompt in the payloads scenario that consists of the event at
-// the end of a run. If that event has maxQuotedEnd bytes or more, the scenario omits the prompt.
+// maxQuotedEnd limits the size of the event at the end of a run that the payloads scenario sends as
+// a prompt: the event must have fewer than maxQuotedEnd bytes.
 const maxQuotedEnd = 4096
 
 // runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one of

@@ -86,14 +86,14 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// wrongTypeShare determines how many variants of invalid requests are sent, such as one with a
-// further value of a wrong type: one in wrongTypeShare. If [Target.Deep] is set, all of them are
-// sent. See [dialect.SeenInvalidRequests.KeepVariant].
+// wrongTypeShare determines how many variants of invalid requests are sent: one in wrongTypeShare,
+// or all if [Target.Deep] is set. For these variants, see
+// [dialect.SeenInvalidRequests.KeepVariant].
 const wrongTypeShare = 20
 
 // newInvalidRequestSet returns an empty set for the invalid requests of one operation. Its
-// KeepVariant function returns true in one of [wrongTypeShare] calls, which the seed selects, or
-// always if [Target.Deep] is set.
+// KeepVariant function returns true once in every [wrongTypeShare] calls, starting at a call that
+// the seed determines. If [Target.Deep] is set, it always returns true.
 func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	n := t.target.Seed
 	return &dialect.SeenInvalidRequests{KeepVariant: func() bool {

@@ -151,7 +151,7 @@ func (t *Conversation) allowsReply(template string, e spec.Event) bool {
 		t.dialect.AnswersMatch(t.BuildRequest(template, e), interrupt.AnswerSchema)
 }
 
-// buildReply sets t.Run to a new id and calls [Conversation.BuildRequest].
+// buildReply sets t.Run to a new id and returns the result of [Conversation.BuildRequest].
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)

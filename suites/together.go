@@ -70,11 +70,11 @@ func runTwoRuns(t *Conversation) {
 
 // runTogether plays the together scenario. While the client reads the stream of one run, from the
 // beginning or from a cursor, other runs of the thread end or are cancelled. The client also
-// requests a stream of the same run that the server must end after one poll that finds no event: at
-// the same time, unless [Target.StreamLimit] is 2, and again afterwards. Checks verify that the
-// first stream continues. Then the client reads the stream of a short run while another run of the
-// thread is in progress, and waits for the end of the body. If [Target.StreamLimit] is 1,
-// runTogether sends nothing.
+// requests a second stream of the same run, which the server must end after one poll that finds no
+// event. It sends this request while it reads the first stream, unless [Target.StreamLimit] is 2,
+// and again afterwards. Checks verify that the first stream continues. Then the client reads the
+// stream of a short run while another run of the thread is in progress, and waits for the end of
+// the body. If [Target.StreamLimit] is 1, runTogether sends nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

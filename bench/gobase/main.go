@@ -49,19 +49,19 @@ type Event struct {
 	MessageID string `json:"messageId,omitempty"`
 	Role      string `json:"role,omitempty"`
 	Delta     string `json:"delta,omitempty"`
-	Timestamp int64  `json:"timestamp,omitempty"`
+	Timestamp int64  `json:"timestamp,omitempty"` // time of sending, in Unix milliseconds
 }
 
-// script returns the 12 events of the run that the request body in asks for.
-func script(in *RunAgentInput) []Event {
+// script returns the 12 events of the run that a request with the body input starts.
+func script(input *RunAgentInput) []Event {
 	ev := make([]Event, 0, 12)
-	ev = append(ev, Event{Type: "RUN_STARTED", ThreadID: in.ThreadID, RunID: in.RunID},
+	ev = append(ev, Event{Type: "RUN_STARTED", ThreadID: input.ThreadID, RunID: input.RunID},
 		Event{Type: "TEXT_MESSAGE_START", MessageID: "m1", Role: "assistant"})
 	for i := 0; i < 8; i++ {
 		ev = append(ev, Event{Type: "TEXT_MESSAGE_CONTENT", MessageID: "m1", Delta: "some words of text "})
 	}
 	return append(ev, Event{Type: "TEXT_MESSAGE_END", MessageID: "m1"},
-		Event{Type: "RUN_FINISHED", ThreadID: in.ThreadID, RunID: in.RunID})
+		Event{Type: "RUN_FINISHED", ThreadID: input.ThreadID, RunID: input.RunID})
 }
 
 // pre holds the encoded frames of the events of a run. It is set before the server starts.

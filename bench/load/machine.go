@@ -36,7 +36,8 @@ func tree(pid int) []int {
 	return out
 }
 
-// rssKB returns the resident memory, in KiB, of the process pid and its descendants.
+// rssKB returns the resident memory, in KiB, of the process pid and its descendants. It returns 0
+// if the process does not exist.
 func rssKB(pid int) (rss int64) {
 	for _, p := range tree(pid) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
@@ -53,7 +54,8 @@ func rssKB(pid int) (rss int64) {
 	return
 }
 
-// cpuSec returns the CPU time, in seconds, that the process pid and its descendants have used.
+// cpuSec returns the CPU time, in seconds, that the process pid and its descendants have used. It
+// returns 0 if the process does not exist.
 func cpuSec(pid int) (s float64) {
 	for _, p := range tree(pid) {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
@@ -70,6 +72,7 @@ func cpuSec(pid int) (s float64) {
 
 // machine returns the eight CPU time counters of the machine, summed over all cores, from
 // /proc/stat: user, nice, system, idle, iowait, irq, softirq and steal, in clock ticks since boot.
+// It panics if that file cannot be read.
 func machine() (v [8]float64) {
 	b, _ := os.ReadFile("/proc/stat")
 	f := strings.Fields(strings.SplitN(string(b), "\n", 2)[0])
@@ -79,9 +82,10 @@ func machine() (v [8]float64) {
 	return
 }
 
-// machineDelta adds to o how busy the machine was since machine returned a: the percentages of
-// idle, interrupt and stolen time (idle_pct, softirq_pct, steal_pct), and the number of cores that
-// were busy with anything but interrupts (busy_cores_ex_softirq).
+// machineDelta adds to o how busy the machine has been since an earlier call of machine, whose
+// result is a: the percentages of idle, interrupt and stolen time (idle_pct, softirq_pct,
+// steal_pct), and the number of cores that were busy with anything but interrupts
+// (busy_cores_ex_softirq). The values are -1 if the counters have not changed.
 func machineDelta(o map[string]any, a [8]float64) {
 	b := machine()
 	var t float64

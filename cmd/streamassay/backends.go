@@ -42,7 +42,7 @@ type backendSettings struct {
 	apiKey      string       // API key of services that run models; "" means none
 	model       string       // model of the agent; "" if the agent uses no model
 	speechModel string       // model for speech to text; "" means the default model
-	log         *slog.Logger // gets the reasons of failed requests to the model's server
+	log         *slog.Logger // receives the reason for each failed request to the model's server
 }
 
 // openAISyntax is the value of backendKind.syntax for backends that call a service with the OpenAI
@@ -269,8 +269,8 @@ func (p *backendFlags) check() error {
 // everything between the scheme and the last at sign, because any of it may be the password.
 //
 // Text without "://" may be an incomplete URL, so withoutSecrets removes everything before the last
-// at sign. However, it returns text unchanged that contains a space or tab, or begins with "dir:",
-// "sqlite:" or "exec:", after which a path or a command follows.
+// at sign. However, if text contains a space or tab, or begins with "dir:", "sqlite:" or "exec:",
+// withoutSecrets returns it unchanged.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

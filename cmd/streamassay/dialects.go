@@ -75,9 +75,9 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
-// singleDialect returns the dialect with the given names, the values of --dialect, as the only element
-// of a slice. If names is empty, so is the result. If there are several dialects, or if a name is
-// invalid, singleDialect returns a usage error.
+// singleDialect returns a slice with the one dialect that names, the values of --dialect, select.
+// If names is empty, so is the result. If names select several dialects, or if a name is invalid,
+// singleDialect returns a usage error.
 func singleDialect(names []string) ([]*dialect.Dialect, error) {
 	given, err := givenDialects("--dialect", names)
 	if err == nil && len(given) > 1 {

@@ -70,9 +70,9 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// reachTargets connects to the targets of A and B, the first and the second element of jobs. If
-// that fails for at least one of them and ctx is not done, it returns an [exitError] with the code
-// exitInconclusive. It omits the embedded reference server, which has not been started yet.
+// reachTargets connects to the targets of jobs[0] and jobs[1], the sides A and B of the comparison.
+// If a target cannot be reached, it returns an [exitError] with the code exitInconclusive, or nil
+// if ctx is done. It skips the embedded reference server, which has not been started yet.
 func reachTargets(ctx context.Context, jobs []targetRun) error {
 	var reasons []string
 	for i, j := range jobs {

@@ -15,9 +15,10 @@ import (
 )
 
 // lintNotes returns messages that explain why no check judged the recording in p: for example, the
-// server refused its requests, no frame is recognized, or the responses are not HTTP. The result is
-// nil if a check judged the recording. However, if the requests belong to a different dialect, the
-// only message states that in any case. Credentials in quoted bodies are removed by hide.
+// server refused its requests, no frame is recognized, or the responses are not HTTP. If the
+// requests belong to a different dialect, the only message says so, even if a check judged the
+// recording. Otherwise, the result is nil if a check judged it. Credentials in quoted bodies are
+// removed by hide.
 func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {

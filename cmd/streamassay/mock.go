@@ -42,7 +42,7 @@ type mockOptions struct {
 
 	dialects []*dialect.Dialect // dialects to serve
 	sources  mockSources        // scripts and recordings: the FILE arguments
-	inputs   []string           // paths of sources and of the files that flags name, "" for none
+	inputs   []string           // paths of sources and of the files that flags name; may contain ""
 }
 
 // mockCommand returns the mock command, which serves a mock of one or more dialects.

@@ -83,9 +83,9 @@ func (o *reportOutput) resolve() (err error) {
 	return err
 }
 
-// checkConflict returns a usage error if the report would overwrite other output. The argument own
-// holds the earlier reports of the same target, and others those of earlier targets. Standard output
-// also counts if it is redirected to a file.
+// checkConflict returns a usage error if the report would overwrite a report in own (the earlier
+// reports of the same target) or in others (the reports of earlier targets), or the file to which
+// standard output is redirected.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other := sameDestination(own, o); other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -169,9 +169,10 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
-// withUnwritten adds the messages in unwritten, about reports that could not be written, to err, the
-// error with which the program ends, or nil. Unless err has the exit code for a signal, the result
-// has the code for internal errors. If unwritten is empty, the result is err.
+// withUnwritten returns err with the messages in unwritten added to its text. These messages are
+// about reports that could not be written. The argument err is the error with which the program
+// ends; it may be nil. Unless err has the exit code for a signal, the result has the code for
+// internal errors. If unwritten is empty, the result is err.
 func withUnwritten(err error, unwritten []string) error {
 	if len(unwritten) == 0 {
 		return err

@@ -37,7 +37,7 @@ type proxiedConversations struct {
 	reason     error                               // why the server was not reached, at the last of these requests
 }
 
-// countForeign counts the exchange x if it called no operation of the dialect.
+// countForeign adds 1 to s.foreign if the request of x called no operation of the proxy's dialect.
 func (s *proxiedConversations) countForeign(x replay.RecordedExchange) {
 	if x.SkipReason != "" {
 		s.mu.Lock()
@@ -100,13 +100,15 @@ func (s *proxiedConversations) save(c replay.RecordedConversation) error {
 	return s.dir.Save(c)
 }
 
-// markOtherUsers sets the principals of the requests in t, because several clients may have sent
-// them. The sender of the first successful request is [spec.PrimaryUser]; before it, that user
-// counts as having no credentials. If a request has other credentials than that user, its principal
-// is [spec.UnknownUser] for the status 401, and [spec.OtherUser] for 403 or 404. If it has none,
-// unlike that user, its principal is [spec.Anonymous] for 401 or 403. Other requests are not changed: a successful
-// one with other credentials, for example, is assumed to come from the same user with new
-// credentials.
+// markOtherUsers sets the principal of each request in t that seems to come from another user than
+// [spec.PrimaryUser]. The credentials of the primary user are those of the first successful request
+// that has any. Before that request, the primary user has none. The new principal is:
+//   - [spec.UnknownUser] for other credentials and status 401
+//   - [spec.OtherUser] for other credentials and status 403 or 404
+//   - [spec.Anonymous] for no credentials and status 401 or 403, if the primary user has any
+//
+// Other requests are not changed. For example, a successful request with other credentials is
+// assumed to come from the primary user.
 func markOtherUsers(t *spec.Trace) {
 	user := ""
 	for i := range t.Exchanges {

@@ -113,8 +113,8 @@ func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.R
 	return t.curl(t.target.Dialect.AtEndpoint(p.Trace.Exchanges[i].Request))
 }
 
-// curl returns a curl command that sends r, with the header fields of the target that r does not have
-// itself. Requests for links, whose target is a URL, are sent without them.
+// curl returns a curl command that sends r. It adds the header fields of t.target that r does not
+// have, unless the request target of r is a URL, such as a signed URL that the server issued.
 func (t dialectReportBuilder) curl(r spec.Request) string {
 	header := slices.Clone(r.Header)
 	if !strings.Contains(r.Target, "://") {

@@ -22,9 +22,9 @@ type openedBackends struct {
 	cfg   reference.Config
 }
 
-// openBackends opens the backends that the flags select. The server will log to log and count in m.
-// If a backend cannot be opened, openBackends returns an error and leaves no store of runs open.
-// Otherwise, the caller must call [openedBackends.closeStore].
+// openBackends opens the backends that the flags select. It configures the server to write messages
+// to log and to update the metrics m. If a backend cannot be opened, openBackends returns an error
+// and leaves no store of runs open. Otherwise, the caller must call [openedBackends.closeStore].
 //
 // API keys come from the environment and not from flags, because all users of the machine can read
 // command lines.
@@ -90,16 +90,16 @@ func (b *openedBackends) closeStore() error {
 const maxCheckTime = 10 * time.Second
 
 // readyCheck returns a function that checks whether the server can serve requests. The function
-// returns an error if the context ending is done, which means that the server is shutting down, or if
-// a test write to a store fails. It only logs why a write failed, because the reason may name internal
-// hosts.
+// returns an error if the context shutdown is done, which means that the server is shutting down,
+// or if a test write to a store fails. It only logs why a write failed, because the reason may name
+// internal hosts.
 //
 // Concurrent calls share one test write, so that many requests for /readyz do not load the stores.
 // Each call returns at the latest when its context is done.
-func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
+func (b *openedBackends) readyCheck(shutdown context.Context) func(context.Context) error {
 	var checks singleflight.Group
 	return func(ctx context.Context) error {
-		if ending.Err() != nil {
+		if shutdown.Err() != nil {
 			return errors.New("shutting down")
 		}
 		done := checks.DoChan("", func() (any, error) {

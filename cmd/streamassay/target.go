@@ -179,9 +179,9 @@ func (t targetOptions) conversationNames() (all []string) {
 }
 
 // checkGlobsMatch returns a usage error if a glob of --only or --skip is malformed or matches none
-// of the known names. The argument what is a noun phrase for one of these names, such as "scenario
-// of runs@2026-04", which completes the message that the glob "matches no" such name.
-func (t targetOptions) checkGlobsMatch(known []string, what string) error {
+// of the known names. The argument noun says what these names stand for, such as "scenario of
+// runs@2026-04". It follows the words "matches no" in the message.
+func (t targetOptions) checkGlobsMatch(known []string, noun string) error {
 	for _, flag := range []struct {
 		name  string
 		globs []string
@@ -194,9 +194,9 @@ func (t targetOptions) checkGlobsMatch(known []string, what string) error {
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
 				if suites.IsSequence(glob) {
-					what += fmt.Sprintf("; %s is %d", t.source.settingName("sequences"), t.suite.Sequences)
+					noun += fmt.Sprintf("; %s is %d", t.source.settingName("sequences"), t.suite.Sequences)
 				}
-				return usageError("%s %q matches no %s", name, glob, what)
+				return usageError("%s %q matches no %s", name, glob, noun)
 			}
 		}
 	}

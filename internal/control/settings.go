@@ -55,10 +55,10 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url
 }
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share
-// if test is "". It first calls prepare with a copy of the current settings. It then applies the
-// body of the request, a JSON object such as exampleSettings: null removes a setting, and any other
-// value sets it. It responds with the new settings. If the body is invalid, it changes nothing and
-// returns an error.
+// if test is "". It lets prepare modify a copy of the current settings, and then applies the body
+// of the request to the copy. The body is a JSON object such as exampleSettings: null removes a
+// setting, and any other value sets it. It responds with the new settings. If the body is invalid,
+// it changes nothing and returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
 ) error {
@@ -105,16 +105,16 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query ur
 	return nil
 }
 
-// settingReaders maps the name of each setting to a function that parses its JSON value and stores
-// the result in a field of to. The value null removes the setting. The function returns an error if
-// the value is invalid.
-var settingReaders = map[string]func(to *mockserver.RuntimeSettings, text []byte) error{
-	"seed": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Seed, text, parseSeed) },
-	"vary": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Vary, text, parseSeed) },
-	"hold": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Hold, text, parseHold) },
-	"pace": func(to *mockserver.RuntimeSettings, text []byte) error { return readSetting(&to.Pace, text, parsePace) },
-	"faults": func(to *mockserver.RuntimeSettings, text []byte) error {
-		return readSetting(&to.Faults, text, parseFaults)
+// settingReaders maps the name of each setting to a function that parses text, the JSON value of
+// the setting, and stores the result in a field of s. The value null removes the setting. The
+// function returns an error if the value is invalid.
+var settingReaders = map[string]func(s *mockserver.RuntimeSettings, text []byte) error{
+	"seed": func(s *mockserver.RuntimeSettings, text []byte) error { return readSetting(&s.Seed, text, parseSeed) },
+	"vary": func(s *mockserver.RuntimeSettings, text []byte) error { return readSetting(&s.Vary, text, parseSeed) },
+	"hold": func(s *mockserver.RuntimeSettings, text []byte) error { return readSetting(&s.Hold, text, parseHold) },
+	"pace": func(s *mockserver.RuntimeSettings, text []byte) error { return readSetting(&s.Pace, text, parsePace) },
+	"faults": func(s *mockserver.RuntimeSettings, text []byte) error {
+		return readSetting(&s.Faults, text, parseFaults)
 	},
 }
 

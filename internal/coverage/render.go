@@ -70,8 +70,8 @@ func (c Clause) description() string {
 
 // judgedRequirements returns Markdown texts that state which checks judge the requirements of the
 // clause in the given dialects. The versions of a protocol in which the same checks judge a
-// requirement share one text. The text ends with these versions in parentheses, unless they are all
-// given versions of the protocol.
+// requirement share one text. The text ends with these versions in parentheses, unless dialects
+// contains no other version of the protocol.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {

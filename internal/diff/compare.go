@@ -206,9 +206,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes of the first and the last element of pairs that has an event on
-// both sides. It ignores pairs of events of kind [spec.HTTPResponse] or [spec.BodyEnd]. If no pair
-// remains, it returns len(pairs) and -1. The argument a holds the events of side A.
+// pairedRange returns the indexes of the first and of the last pair with events on both sides. It
+// ignores pairs of events of kind [spec.HTTPResponse] or [spec.BodyEnd]. If no pair remains, it
+// returns len(pairs) and -1. The argument a holds the events of side A.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {

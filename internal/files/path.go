@@ -48,9 +48,9 @@ func checkImage(declaredType string, data []byte) (string, error) {
 	return media, nil
 }
 
-// rejectedTypes lists media types that http.DetectContentType must not find for an image, in
-// addition to all text, audio and video types. It contains only types that http.DetectContentType
-// recognizes reliably; fonts, for example, are recognized by too few bytes.
+// rejectedTypes lists the media types, other than text, audio and video types, for which checkImage
+// rejects a file if http.DetectContentType returns them. It contains only types that are detected
+// reliably. For example, it contains no fonts, because they are detected by too few bytes.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,

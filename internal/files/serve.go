@@ -16,10 +16,11 @@ const (
 	sendTimeout = 5 * time.Minute // how long a file may be read from the storage while it is sent
 )
 
-// ServeHTTP serves the file of a link that Link returned. The URL of the request is that link,
-// possibly without a part of its base. ServeHTTP requires no other credential than a valid link.
-// The status is 403 if the link is not valid, 410 if it has expired, 404 if the file no longer
-// exists, 503 if the storage fails, and 405 if the method is neither GET nor HEAD.
+// ServeHTTP serves the file to which a link that Link returned refers. The URL of the request must
+// be that link, but its base may differ, for example after http.StripPrefix. A valid link is the
+// only credential required. The status is 403 if the link is not valid, 410 if it has expired, 404
+// if the file no longer exists, 503 if the storage fails, and 405 if the method is neither GET nor
+// HEAD.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

@@ -27,8 +27,8 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
 	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
-	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must be in the order of Calls
-	Calls          []Expectation `yaml:"calls"`
+	InOrder        bool          `yaml:"in-order"`        // the first matches of the elements of Calls must be in order
+	Calls          []Expectation `yaml:"calls"`           // the expected calls
 }
 
 // An Expectation states how many exchanges that match a filter are expected. If none of the counts
@@ -99,7 +99,7 @@ func yamlErrorText(data []byte, e yaml.Error) string {
 }
 
 // fieldTypes maps the name of a field of Expectations or Expectation to a description of its valid
-// values, for error messages. The values of all other fields are texts.
+// values, for error messages. The values of all other fields are strings.
 var fieldTypes = map[string]string{
 	"allow-unmatched": "true or false", "strict": "true or false", "in-order": "true or false",
 	"calls":   "a list of objects (e.g. [{op: run, exactly: 1}])",
@@ -134,8 +134,8 @@ func wrongTypeText(root ast.Node, at *token.Position) (text string) {
 	return text
 }
 
-// describeNode returns a description of n for messages, such as "a list" or, for a text, the text in
-// quotes.
+// describeNode returns a description of n for error messages, such as "a list" or, for a string,
+// its beginning in quotes.
 func describeNode(n ast.Node) string {
 	n = yamltree.Content(n)
 	value := printable.Prefix(n.GetToken().Value, 60)
@@ -171,7 +171,7 @@ func checkCounts(call ast.Node) error {
 	return nil
 }
 
-// callNodes returns the YAML nodes of the elements of the list calls in data, the text of a file
+// callNodes returns the YAML nodes of the elements of the list "calls" in data, the text of a file
 // with expectations. It returns nil if data is not valid YAML or has no such list.
 func callNodes(data []byte) []ast.Node {
 	path, err := yaml.PathString("$.calls")

@@ -127,17 +127,17 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 }
 
 // isUnmatched reports whether a valid request should have matched a rule of the script, but matched
-// none. A request that starts a run should match a rule if the mock has tried any. Any request
-// should match a rule if the mock refused it with status 501, as mockserver.Strict makes it do.
+// none. A request that starts a run should match a rule if the mock has compared it with one. Any
+// request should match a rule if the mock refused it with status 501 (see mockserver.Strict).
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
 // sentBefore returns events about the responses that were sent in the given dialect before the
-// exchange with the given id. It begins with an event for the body of each response. An event for
-// each cursor in these bodies follows. If a body was not kept completely or has a content coding,
-// its event has the error spec.ErrLimitExceeded.
+// exchange with the given id: first one event for the body of each response, then one event for
+// each cursor in these bodies. If a body was not kept completely or has a content coding, its event
+// has the error spec.ErrLimitExceeded.
 func (j *Journal) sentBefore(id uint64, dialect string) (all []spec.Event) {
 	for _, r := range j.entryRefs() {
 		if r.id >= id {

@@ -87,9 +87,10 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	return d
 }
 
-// addFinding adds f, a finding of the evaluation v, to c, the result of the check of the obligation
-// o. If f is the first finding in c about its requirement, addFinding also appends the result for
-// this requirement to violated. It returns violated.
+// addFinding adds the finding f to c. The argument v is the evaluation that contains f, and c is
+// the result of the check of the obligation o. If f is the first finding in c about its
+// requirement, addFinding also appends the result for this requirement to violated. It returns the
+// updated slice.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {

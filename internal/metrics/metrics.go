@@ -21,7 +21,7 @@ type Counters struct {
 	set         *metrics.Set
 	storeErrors *metrics.Counter // failed requests to the store
 	panics      *metrics.Counter // requests ended by a panic
-	scrapes     chan struct{}    // holds a value for each request for the metrics in progress
+	scrapes     chan struct{}    // holds a value for each request for the metrics that is being served
 }
 
 // New returns counters at zero. The parameter version is the version of the program, which the

@@ -141,11 +141,11 @@ const (
 	afterStop                             // a request to cancel a run of the thread was accepted
 )
 
-// lockThreads returns a middleware that locks a thread of a user once the given reason has occurred
-// in it: it refuses all further valid requests of the user to start a run in the thread, with
-// status 409 (Conflict). If reason is afterRefusedPrompt, the middleware also refuses, with the
-// same status, the prompts that arrive while a stream of the thread is open.
-func lockThreads(reason lockTrigger) middleware {
+// lockThreads returns a middleware that locks a thread of a user once the given trigger has
+// occurred in it: it refuses all further valid requests of the user to start a run in the thread,
+// with status 409 (Conflict). If trigger is afterRefusedPrompt, the middleware also refuses, with
+// the same status, the prompts that arrive while a stream of the thread is open.
+func lockThreads(trigger lockTrigger) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -157,7 +157,7 @@ func lockThreads(reason lockTrigger) middleware {
 			}
 			_, isLocked := locked.Load(key)
 			_, isBusy := open.Load(key)
-			if starts && (isLocked || isBusy && reason == afterRefusedPrompt) {
+			if starts && (isLocked || isBusy && trigger == afterRefusedPrompt) {
 				locked.Store(key, true)
 				refuseAsBusy(w, v)
 				return
@@ -171,7 +171,7 @@ func lockThreads(reason lockTrigger) middleware {
 				hasLeft = hasLeft || v.httpRequest.Context().Err() != nil
 			}})
 			isStopped := a != nil && a.status/100 == 2 && v.isOperation("cancel")
-			if reason == afterDisconnect && hasLeft || reason == afterStop && isStopped {
+			if trigger == afterDisconnect && hasLeft || trigger == afterStop && isStopped {
 				locked.Store(key, true)
 			}
 			if a != nil {

@@ -96,9 +96,9 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly restricts a fault to the first event of each response for which fits returns true. The
-// function begin, such as dropEvents, returns the effectFactory of the unrestricted fault, which
-// affects every event for which the argument of begin returns true.
+// firstOnly returns the effectFactory of a fault that affects only the first event of each response
+// for which fits returns true. The argument begin is a function such as swapEvents: begin(f)
+// returns the effectFactory of a fault that affects every event for which f returns true.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		done := false

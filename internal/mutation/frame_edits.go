@@ -142,7 +142,8 @@ func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamSink) error) 
 	}
 }
 
-// An endWatcher is the [fault.FrameWriter] of atEnd.
+// An endWatcher is the [fault.FrameWriter] of atEnd. It sends frames and comments unchanged. If
+// fits returned true for any of them, it calls do at the end of the stream.
 type endWatcher struct {
 	out   fault.StreamSink
 	fits  func(frame []byte) bool

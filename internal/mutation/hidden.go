@@ -122,8 +122,8 @@ var (
 	}
 )
 
-// editDelta returns a function for the field conditionalDefect.edit. It changes the first text delta
-// of a stream whose text is not empty: the new text is change(text, earlier).
+// editDelta returns a function for the field conditionalDefect.edit. The edit of a stream replaces
+// text, the text of the first text delta that is not empty, with change(text, earlier).
 //
 // The argument earlier of change is the text of the first text delta in the latest stream of the
 // thread, or "" if there is none. If change returns "" and earlier is "", the delta is not changed.

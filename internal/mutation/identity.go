@@ -131,12 +131,13 @@ func replaceText(old, replacement string) effectFactory {
 }
 
 // retypeMessages returns a middleware that replaces the types of messages in streams. It calls
-// retype for each frame and replaces the types that are keys of the result with their values. If
-// such a key is in lower case, its value is converted to lower case, too.
+// retype for each frame and replaces the types that are keys of the result with their values. Some
+// dialects have types in upper case, others in lower case. If a key is in lower case, its value is
+// converted to lower case, too.
 //
 // The argument types lists the types of the messages in the stream so far, including the frame,
-// each once and in the order of their first occurrence. It does not contain textType, in lower or
-// upper case. It is never empty: frames before the first such type are not changed.
+// each once and in the order of their first occurrence, except textType in either case. Frames
+// before the first such type are not changed, so types is never empty.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
 	return editFrames(func(v parsedRequest) func([]byte) []byte {

@@ -125,12 +125,12 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, two decoded JSON values, are similar objects: each
-// member of second must also exist in first, and if its value in first is a string, its value in
-// second must be a string that begins with it.
+// areSimilar reports whether first and second, two decoded JSON values, are similar objects: first
+// has each member of second, and if a member is a string in first, it is a string with that prefix
+// in second.
 //
 // The argument tokens contains the tokens of the JSON pointer from second to the violation. If it
-// is not empty, the values of the member that tokens[0] names are not compared.
+// is not empty, the values of the member tokens[0] are not compared.
 func areSimilar(first, second any, tokens []string) bool {
 	a, isObject := first.(map[string]any)
 	b, areObjects := second.(map[string]any)

@@ -33,9 +33,9 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 	})
 }
 
-// repeatedToo lists the checks, for [Mutant.AlsoFails], that also fail if the later of two results in
-// one request is changed: where requests repeat the conversation, the first of the two is of an
-// earlier run.
+// repeatedToo lists the checks, for [Mutant.AlsoFails], that also fail if the last of several tool
+// results in a request is changed. In dialects whose requests repeat the conversation, a request
+// with one new result also contains the results of earlier runs, so the new one is changed, too.
 var repeatedToo = []string{"script.client-tool-result"}
 
 // recallReply is a middleware that makes the server reply to the prompt conformance:recall with a

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// refusalFormMutants are servers that refuse requests in a form that the document does not allow.
-// Others return histories with broken links, or with messages or images that the user did not send.
+// refusalFormMutants are servers that refuse requests in a form that the document does not allow,
+// or return histories with broken links, or with messages or images that the user did not send.
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",

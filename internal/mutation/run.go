@@ -60,9 +60,9 @@ type job struct {
 }
 
 // Run runs the suite against the mutants that plan selects and, in each dialect, also against the
-// correct server and the canary. It runs several jobs at the same time, so a server may respond
-// late. Therefore, a job with an unexpected outcome is run again while no other job is running, and
-// the second outcome counts.
+// correct server and the canary. A job is one run of the suite against one server in one dialect.
+// Several jobs run at the same time, so a server may respond late. Therefore, a job with an
+// unexpected outcome is repeated while no other job is running, and the second outcome counts.
 //
 // If [RunOptions.Validate] returns an error for plan, Run returns nil and this error. If ctx is
 // canceled, or if the suite does not run to its end in a job, Run returns a report of the completed

@@ -221,10 +221,10 @@ var uploadLinkMutants = []*Mutant{
 // reference server differ if they were signed in different seconds.
 const maxLinkWait = 2 * time.Second
 
-// endEarlierLinks is a middleware that ends the link to a file when the server signs a new one. If
-// the new link equals the previous one, the middleware delays the response until the server signs a
-// different link, or for at most maxLinkWait. If the link is still the same after that time, it does
-// not end.
+// endEarlierLinks is a middleware that invalidates the link to a file when the server signs a new
+// one: requests for the earlier link get status 410 (Gone). If the new link equals the previous
+// one, the middleware delays the response until the server signs a different link, or for at most
+// maxLinkWait. If the link is still the same after that time, it remains valid.
 func endEarlierLinks(next dialectHandler) dialectHandler {
 	var latest, ended sync.Map // path of the file in links → latest link, and set of links; as request targets
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

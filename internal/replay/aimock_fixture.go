@@ -139,19 +139,19 @@ func (c *fixtureConverter) readObject(
 	return all
 }
 
-// ignoreMembers adds a function to known for each member with one of the given names. The function
-// records a warning that the member is ignored, with the reason why.
-func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
+// ignoreMembers adds a function to known for each of the given names of members. The function
+// records a warning that the member is ignored for the given reason.
+func (c *fixtureConverter) ignoreMembers(known memberDecoders, reason string, names ...string) {
 	for _, name := range names {
-		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
+		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, reason) }
 	}
 }
 
-// rejectMembers adds a function to known for each member with one of the given names. The function
-// records an error, with the reason why. A fixture with such a member is therefore omitted.
-func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
+// rejectMembers adds a function to known for each of the given names of members. The function
+// records an error with the given reason, so that a fixture with such a member is omitted.
+func (c *fixtureConverter) rejectMembers(known memberDecoders, reason string, names ...string) {
 	for _, name := range names {
-		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
+		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, reason) }
 	}
 }
 

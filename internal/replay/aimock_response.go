@@ -18,9 +18,10 @@ type aimockResponse struct {
 	errorReply         scriptObject // members of an error status; nil if the response has no error
 }
 
-// readResponse converts raw, the response object of a fixture, to the steps of a reply in a script.
-// If the object has the member error, the result is an error status, refusal, instead. If raw
-// cannot be converted, readResponse records an error in c, and the results must not be used.
+// readResponse converts raw, the response object of a fixture, for a script. If the object has the
+// member error, the result refusal is an error status and reply is nil. Otherwise, reply holds the
+// steps of the reply and refusal is nil. If raw cannot be converted, readResponse records an error
+// in c, and the results must not be used.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (reply []any, refusal scriptObject) {
 	var s aimockResponse
 	var status *int

@@ -77,9 +77,9 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends line, a tool result or an answer to an interrupt, to lines, the input of a
-// request. It removes the lines of user messages and images, because the server has already
-// answered these. It modifies lines.
+// appendReply removes the lines of user messages and images, which the server has already answered,
+// from lines, the input of a request. It returns the remaining lines, followed by line, a tool
+// result or an answer to an interrupt. It modifies lines.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")

@@ -219,8 +219,8 @@ func (b *responseForwarder) flush() error {
 
 // finish ends the response to the client. The argument received is the response of the recorded
 // server after its end. If the server sent no response, the client gets status 502. If the response
-// ended abnormally, finish panics with http.ErrAbortHandler, so that the response to the client
-// does, too. It does nothing if received is complete or a write to the client has failed.
+// ended abnormally, finish panics with http.ErrAbortHandler, which ends the response to the client
+// abnormally, too. It does nothing if received is complete or a write to the client has failed.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:

@@ -64,8 +64,8 @@ func jsonStringBody(s string) string {
 }
 
 // compactJSON returns v as JSON without insignificant white space. The argument v must be a string,
-// a json.RawMessage with valid JSON, or a map of such messages, whose keys are sorted. The
-// characters <, > and & are not escaped.
+// a json.RawMessage with valid JSON, or a map of strings to such messages. The members of a map are
+// sorted by name. The characters <, > and & are not escaped.
 func compactJSON(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

@@ -32,7 +32,7 @@ type libraryPlayback struct {
 	library            *Library
 	threads            map[dialectThreadKey][]*threadBinding // bindings of each thread of the client
 	threadOrder        []dialectThreadKey                    // the keys of threads, oldest first
-	conversationCounts map[*recordedConversation]int         // bindings to each recording, including dropped ones
+	conversationCounts map[*recordedConversation]int         // number of bindings to each conversation, dropped or not
 	exchangeCounts     map[*storedExchange]int               // number of times that each exchange was replayed
 }
 

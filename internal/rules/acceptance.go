@@ -58,10 +58,10 @@ operation only if the thread had been idle for 200 ms.`,
 	},
 }
 
-// mustBeAccepted reports whether the request of x is valid and was accepted, or is valid and must
-// be accepted. A server may refuse a request that only the server can validate, a request in a
-// thread that may be busy, and a request with an Expect field (with status 417). Statuses that
-// excuse a refusal for other reasons are not considered; see isExcused.
+// mustBeAccepted reports whether the request of x is valid and the server accepted it or had to
+// accept it. A server may refuse a request that only the server can validate, a request in a thread
+// that may be busy, and a request with an Expect field (with status 417). Statuses that excuse a
+// refusal for other reasons are not considered; see isExcused.
 func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false

@@ -83,7 +83,8 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 }
 
 // wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
-// requested: it had no history, and no request may have created it; see conversation.touchedAt.
+// requested. That is so if the thread had no history and no earlier request can have created it;
+// see conversation.touchedAt.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	return c.hadNoHistory(r) && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
 }

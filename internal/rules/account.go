@@ -213,8 +213,8 @@ func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
 		request.At-began < firstReadTime
 }
 
-// firstReadTime is how long after a run was accepted the server must still have its stream, even
-// if the run has ended by then. The time applies to a client that has not requested the stream
+// firstReadTime is the time after the acceptance of a run in which the server must be able to send
+// the stream of the run, even if the run has ended, to a client that has not requested the stream
 // before.
 const firstReadTime = 5 * time.Second
 
@@ -230,8 +230,9 @@ func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}
 }
 
-// A requestSubject is what the acceptance of a request shows to exist: the operation, for the user,
-// the thread and the run that the request names. Fields for what it does not name are empty.
+// A requestSubject identifies the operation of a request, and the user, the thread and the run that
+// the request names. If the server accepts the request, they exist. Fields for what the request
+// does not name are empty.
 type requestSubject struct {
 	operation string
 	thread    userThreadKey

@@ -38,8 +38,8 @@ type assembledRun struct {
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
 	silence           eventGapTracker              // the longest silence before the first text
-	hasSpoken         bool                         // any text of a message, other than an empty one, was seen
-	hasSpokenSince    bool                         // the same, since the first result of the latest call if there is one
+	hasSpoken         bool                         // a text of a message, other than an empty one, was seen
+	hasSpokenSince    bool                         // like hasSpoken, but reset by the first result of each tool call
 	failure           spec.Event                   // the event that reports a failure; zero if there is none
 	cancelled         bool                         // the event that ends the run reports that it was cancelled
 	endUnknown        bool                         // the last frame could not be decoded, and may be a terminal event
@@ -60,7 +60,7 @@ type assembledMessage struct {
 	// contradiction is the event that completes the only text part, if its text differs from the
 	// deltas, and nil otherwise.
 	contradiction *spec.Event
-	repeatedLen   int // number of bytes at the start of text that the ends of other messages have repeated
+	repeatedLen   int // number of bytes at the start of text that repeatsUnnamedText has matched
 }
 
 // A textFragment is the piece of the text of a message that one event contributed.
@@ -231,8 +231,9 @@ func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Ev
 }
 
 // addContent adds e, a content part, to the message s. It ignores a text part that is not complete
-// yet. The text of a part is not added again if its deltas have already been added. If that is the
-// only text part of the message, and the two texts differ, addContent sets s.contradiction.
+// yet. It does not add the text of a part whose deltas have already been added. If such a part is
+// the only text part of the message, and its text differs from the joined deltas, addContent sets
+// s.contradiction.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -278,11 +279,12 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether text has already been received in deltas without a message
-// id. The argument text is the text of one part of the message that end completes.
+// repeatsUnnamedText reports whether text has already been received in deltas without a message id.
+// The argument text is the text of one part of the message that end completes.
 //
-// It compares text with those deltas from the position after the part that the previous call
-// matched. The result is false if the run has another event with the id of the message.
+// Successive calls match successive pieces of these deltas: a piece that one call has matched is
+// not considered by later calls. The result is false if the run has another event with the id of
+// the message.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messagesByID[""]
 	if unnamed == nil || end.Message == "" || a.messagesByID[end.Message] != nil {

@@ -78,9 +78,8 @@ func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
 // record adds the file that request uploaded, if any, and the link that its reply e issued.
 //
-// A server may issue the same link again for another file. A link to an uploaded file then leads
-// to the other file only if e is the reply to a request for a link ([spec.AttachmentSigned]) and
-// that file was uploaded, too.
+// If a link to an uploaded file was issued before, record assigns another file to it only if that
+// file was uploaded, too, and e is the reply to a request for a link ([spec.AttachmentSigned]).
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -308,8 +307,9 @@ func hostOf(link string) string {
 	return strings.ToLower(u.Host)
 }
 
-// describeMember returns the member of an object with the given name and text for a finding, such
-// as `path "a.png"`. If text is empty, it states that the member has no text.
+// describeMember returns a description of a member, such as `path "a.png"`, for the message of a
+// finding. The arguments are the name and the text of the member. If text is empty, the description
+// states that the member has no text.
 func describeMember(name, text string) string {
 	if text == "" {
 		return "a " + name + " that is missing, empty or not a text"

@@ -29,7 +29,7 @@ event.`,
 	}),
 }
 
-// A completedStream is a stream whose body has ended. The text of its request is the prompt of its
+// A completedStream is a stream whose body has ended. The field request.Text is the prompt of the
 // run, if that is known.
 type completedStream struct {
 	request               spec.Event
@@ -41,8 +41,8 @@ type completedStream struct {
 	firstDelta, lastDelta spec.Event       // the first and the last delta of a message; zero if there are none
 	pauses                time.Duration    // the sum of the pauses between deltas, each limited to maxPause
 	deltaCount            int              // number of deltas of messages
-	lastPauses            [2]time.Duration // the pauses before the last delta but one and before the last delta
-	pauseCount            int              // number of pauses of at least a quarter of the requested interval
+	lastPauses            [2]time.Duration // the pauses before the last two deltas, in order
+	pauseCount            int              // number of pauses of at least a quarter of the interval in the prompt
 	bodyEnd               spec.Event       // the event for the end of the body
 }
 
@@ -66,10 +66,9 @@ func (a *exchangeTracker) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isThreadCanceled reports whether the server accepted a cancel request for the thread of the stream
-// l that names no run and was sent no later than a second after the last bytes of l. These may have
-// arrived some time before the end of the body. isThreadCanceled uses only the fields request and
-// bodyEnd of l.
+// isThreadCanceled reports whether the server accepted a cancel request that names the thread of
+// the stream l but no run, and was sent at most a second after the last bytes of l arrived. The
+// body of l may have ended later. isThreadCanceled uses only the fields request and bodyEnd of l.
 func (a *exchangeTracker) isThreadCanceled(l completedStream) bool {
 	l.bodyEnd.At += time.Second
 	return slices.ContainsFunc(a.cancels, func(cancel spec.Event) bool {
@@ -147,8 +146,8 @@ func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) f
 }
 
 // observeCompleted returns a function that must be called with each event of the stream that
-// request asked for. The function calls add at the end of its body, unless the transfer was cut off
-// or the client stopped reading before the run ended.
+// request asked for. When the body of the stream ends, the function calls add, unless the transfer
+// was cut off or the client stopped reading before the run ended.
 func observeCompleted(request spec.Event, add func(completedStream)) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)

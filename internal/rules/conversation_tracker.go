@@ -228,10 +228,10 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns other prompts than the expected one that the server may consider the
-// previous prompt of a request. The expected one is the last element of earlier. If the result
-// contains "nothing", the server may know no previous prompt: asked for it, a server that
-// understands the test prompts then answers "nothing".
+// otherPrompts returns the prompts, other than the last element of earlier, that the server may
+// consider the previous prompt of a request. If the result contains "nothing", the server may know
+// no previous prompt: asked for it, a server that understands the test prompts then answers
+// "nothing".
 //
 // The slice earlier lists the prompts before that of the request, oldest first, and must not be
 // empty. The server has certainly stored its first priorCount elements; the others are only

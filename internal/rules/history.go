@@ -172,8 +172,8 @@ var judgeReadAnswers = eachStoredRun(
 // judgeUnreadAnswers judges whether a history contains the answer of a run of which no stream had
 // been requested before that history. The answer is known from a stream that was requested later.
 // Only runs whose prompt sets a duration are judged, because it is unknown when other runs end. A
-// history without the answer is a violation only if it was requested after the duration of the run,
-// [lockTimeout] and [historySettleTime] had passed since the run was accepted.
+// history may lack the answer until the sum of that duration, [lockTimeout] and [historySettleTime]
+// has passed since the run was accepted.
 func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
 	for _, r := range c.runs {
 		duration, ok := scriptedDuration(r.request)
@@ -214,8 +214,9 @@ func CountImages(m spec.Event) int {
 	return len(links)
 }
 
-// countStoredImages returns the number of images of the user message on page that has the text of the
-// prompt of r. If there are several such messages, it returns the largest of their numbers.
+// countStoredImages returns the number of images of the user message on page that has the text of
+// the prompt of r. If several messages have that text, it returns the number for the one with the
+// most images; if none has it, 0.
 func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 	for _, m := range page.PartsOf(spec.HistoryUser) {
 		if matchesText(m.Text, r.request.Text) {

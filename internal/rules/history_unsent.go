@@ -254,9 +254,9 @@ func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 	}
 }
 
-// mayBe reports whether file can be an image of the message with the given text, without white space.
-// It can be a file that was sent with that text. If no file is known for that text, or if one of its
-// files is not known, it can also be any uploaded file.
+// mayBe reports whether file, the bytes of a file, can be an image of the message with the given
+// text, which must be without white space. It can be one if it was sent with that text. If no file
+// is known for that text, or if one of its files is not known, any uploaded file can be one.
 func (s sentImages) mayBe(text, file string, uploads *knownUploads) bool {
 	if len(s[text]) == 0 || slices.Contains(s[text], "") {
 		return uploads.hasFile(file)

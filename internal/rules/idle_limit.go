@@ -74,12 +74,11 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleEnd)) func(s
 }
 
 // judgeEarlyEnds records a finding for each stream that ended because its pauses together, and not
-// the last one alone, exceeded its idle limit. The argument all contains the ends of the streams of a
-// conversation.
+// the last one alone, exceeded its idle limit. The argument all contains the ends of the streams of
+// a conversation.
 //
-// The evidence is the longest silence at the end of any stream with the same limit. The stream
-// must have been open for at least as long as this silence, and the silence at its own end must be
-// less than half as long.
+// A stream is reported if it was open for at least as long as the longest silence at the end of any
+// stream with the same limit, but the silence at its own end was less than half as long.
 func judgeEarlyEnds(p *spec.Pass, all []idleEnd) {
 	longest := map[string]time.Duration{} // by limit
 	for _, end := range all {

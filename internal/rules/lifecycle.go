@@ -263,8 +263,9 @@ type statusEvent struct {
 }
 
 // describeStatusChange returns the message of a finding about a status that must not follow the
-// previous one. The argument before holds the previous status, and e is the event with the new
-// one. If backwards is false, the run or message had already ended.
+// previous one. The argument before holds the previous status, and e is the event with the new one.
+// If backwards is true, the new status precedes the previous one in the order of statuses.
+// Otherwise, the run or message had already ended.
 func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {

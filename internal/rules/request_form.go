@@ -106,14 +106,15 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 
 // newForm returns the form of request (see [spec.RequestForm]) that distinguishes request from the
 // accepted requests for the same operation. This form may be the reason for a refusal. It is the
-// only form that no accepted request has; usual forms are considered only if there is no other.
+// only form that no accepted request has; usual forms (see IsUsual) are considered only if there
+// are no others.
 //
-// If accepted requests have all forms, it is instead the only form without which request would
-// have the same forms as an accepted request. Only forms that are the presence of something, such
-// as a member, are considered then.
+// If each form of request occurs in an accepted request, the result is the only form without which
+// request would have the same forms as an accepted request. In this case, only forms that state
+// what request has, such as a member, are considered, and not what it lacks.
 //
-// The result is the zero value if there is no such form, if there are several, or if no request
-// for the operation was accepted.
+// The result is the zero value if there is no such form, if there are several, or if no request for
+// the operation was accepted.
 func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {

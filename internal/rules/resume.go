@@ -287,13 +287,13 @@ func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	}
 }
 
-// foreignStart reports whether t, which was requested without a cursor, starts as if it had been
-// requested with the cursor of an earlier request for the run. It returns that cursor. The
-// argument full must be a stream of the same run.
+// foreignStart reports whether t, which was requested without a cursor, starts directly after the
+// cursor of an earlier request for the run, as if t had been requested with it. It returns that
+// cursor. The argument full must be a stream of the same run.
 //
-// The server may also have discarded the events before the start of t. The result ok is therefore
-// false unless the server still sent earlier events after the end of the run: in a stream that was
-// requested without a cursor, before the request with that cursor.
+// A server that has discarded the events before the start of t also sends such a stream. Therefore,
+// ok is true only if another stream contains earlier events, and was requested without a cursor,
+// after the end of the run and before the request with the cursor.
 func (t *observedStream) foreignStart(full *observedStream) (cursor string, ok bool) {
 	from := 0
 	if t.request.Cursor == "" && len(t.frames) > 0 {

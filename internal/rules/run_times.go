@@ -77,8 +77,8 @@ const (
 type reportedEndTimes []struct {
 	at time.Duration // when the terminal event arrived, since the start of the conversation
 	// latest is the latest end time in this element and the elements before it, or "" if there is
-	// none. An end time that is not a number, or has another unit than the previous one, starts a new
-	// comparison.
+	// none. If the end time of this element cannot be compared with the latest one before it, because
+	// one of them is not a number or their units differ, latest is the end time of this element.
 	latest string
 }
 

@@ -39,10 +39,11 @@ func (a *assembledRun) textPieces() (all []textFragment) {
 // judgeIdleTime judges whether the target was silent for as long as the prompt conformance:idle
 // asks for. The string argument is the argument of the prompt, a number of milliseconds.
 //
-// No text may arrive before that time has passed. In addition, the stream must have no event of
-// another kind for three quarters of the time. The rest is a tolerance for events that arrive
-// late. This is not judged if the client received the stream for less than three quarters of the
-// time before the text, for example because it requested the stream late.
+// No text may arrive before the requested time has passed since the request. In addition, before
+// the text, there must be a time without any event that is at least three quarters as long; the
+// last quarter is a tolerance for events that arrive late. The time without events is not judged if
+// the client had received the stream for less than three quarters of the requested time when the
+// text arrived, for example because it requested the stream late.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()

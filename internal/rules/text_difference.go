@@ -25,8 +25,8 @@ func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }
 
-// quoteJSONPair is like quotePair, but returns a text or an excerpt that is valid JSON without
-// quotation marks. If both texts are valid JSON, the members of their objects are first sorted by
+// quoteJSONPair is like quotePair, but puts a text or an excerpt in quotation marks only if it is
+// not valid JSON. If both texts are valid JSON, the members of their objects are first sorted by
 // name.
 func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	sortedGot, gotJSON := printable.SortJSON(got)

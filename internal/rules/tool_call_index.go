@@ -47,9 +47,9 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 	return (*list)[0]
 }
 
-// toolCallFor returns the tool call to which e belongs. It finds the call by its id or, if an id is
-// missing, by its position (see positionOf) or, for a result, as the first call without one. If the
-// run does not have the call yet, toolCallFor adds it.
+// toolCallFor returns the tool call to which e belongs. It finds the call by its id. If e or the
+// call has no id, it finds the call by the position of e (see positionOf) or, if e is a result,
+// takes the first call without a result. If the run has no such call yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -78,9 +78,10 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call at the position of e (see positionOf) for which fits returns true, or
-// nil if there is none. The map places has the calls by position; findAt removes calls from it as
-// firstMatching does, and fits must meet the same condition. If e names no message, the result is nil.
+// findAt returns the first call at the position of e (see positionOf) for which fits returns true,
+// or nil if there is none or if e names no message. The map places has the calls by position.
+// findAt removes the calls before the result from the list for that position. Once fits has
+// returned false for a call, it must therefore never return true for that call.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

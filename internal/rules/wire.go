@@ -82,9 +82,9 @@ type streamRequestResponses struct{ streams, others []answeredRequest }
 // An answeredRequest is a request and the head of its response.
 type answeredRequest struct{ request, response spec.Event }
 
-// add judges the status and the content coding of the response to request, each for the
-// requirement that the OpenAPI document states about it. If the status is 200, add also keeps the
-// response, so that the judge method can judge its media type.
+// add judges the status and, if the status is 200, the content coding of the response to request.
+// Each judgement is about the requirement that the OpenAPI document states for it. If the status is
+// 200, add also keeps the response, so that the judge method can judge its media type.
 func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
@@ -210,8 +210,8 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	}),
 }
 
-// describeBytes returns a noun for what the bytes of e are, for the message of a finding. It is
-// "event", "comment", "end of the stream" or "response body".
+// describeBytes returns the name of the bytes of e for the message of a finding: "event",
+// "comment", "end of the stream" or "response body".
 func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():
@@ -274,8 +274,9 @@ stream without a terminal event is judged if a request canceled its thread; run.
 	},
 }
 
-// judgeBodyEnd judges whether e, if it is the end of the body of x, is the end that the framing
-// announces. If a stream is truncated before a terminal event, judgeBodyEnd adds it to *cut instead.
+// judgeBodyEnd judges whether the body of x was transferred completely, as its framing announces.
+// It does nothing unless e is the event for the end of the body. A stream that was truncated before
+// a terminal event is not judged, but added to *cut.
 func judgeBodyEnd(p *spec.Pass, x *exchange, e spec.Event, cut *[]completedStream) {
 	mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
 	ended := x.runEnded && !mayBreakOff || x.streamDone

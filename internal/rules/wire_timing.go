@@ -88,10 +88,11 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 	}),
 }
 
-// judgeTogether judges whether streams that were requested together are sent together. It looks for
-// streams that were all requested before the first of them ended, and whose deltas took at least half
-// of the time that the prompts ask for. A client that stalls does not receive such streams one after
-// the other.
+// judgeTogether judges whether the server sends streams concurrently if they were requested
+// together. Streams were requested together if all of them were requested before the first one had
+// sent its last delta. They are a violation if the deltas of each begin only after those of the one
+// before have ended. Only streams whose deltas took at least half of the time that the prompts ask
+// for are judged, because a client that stalls may receive others one after the other.
 func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 	var group, slow []*completedStream // in the order of their first deltas
 	for i := range a.streams {
@@ -126,11 +127,11 @@ func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 // minTogether is the smallest number of streams that judgeTogether judges.
 const minTogether = 3
 
-// isOneBehind reports whether the deltas of l arrived as if the server held each back until the next
-// was produced. The first must have come at least three quarters of the given interval after the
-// request, and the last less than a quarter of the interval after the last but one. The pause before
-// the last but one must have been between half an interval and one and a half, so that this delta was
-// not late itself.
+// isOneBehind reports whether the deltas of l, which were requested at the given interval, arrived
+// as if the server held each delta back until it had produced the next one. That is so if the first
+// delta arrived at least 3/4 of the interval after the request, and the last one less than 1/4 of
+// the interval after the second to last. The second to last must have been on time: from 1/2 to 3/2
+// of the interval after the delta before it.
 func (l completedStream) isOneBehind(interval time.Duration) bool {
 	return l.firstDelta.At-l.request.At >= interval*3/4 && l.lastPauses[1] < interval/4 &&
 		l.lastPauses[0] >= interval/2 && l.lastPauses[0] <= interval*3/2

@@ -35,7 +35,7 @@ type ruleDocument struct {
 	When     conditions      // what a request must meet to match the rule
 	Reply    stepList        // steps of the reply; nil if there is none
 	Status   *statusReply    // error response to send instead of an event stream; nil if there is none
-	Default  bool            // the script states that the server's own agent replies; for readers, without an effect
+	Default  bool            // states that the server's own agent replies; has no effect, but informs readers
 	Pace     paceValue       // timing of the response
 	Faults   faultList       // faults to inject into the response
 	Set      stepsByScenario // scenario steps to set when the rule matches

@@ -147,11 +147,11 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 }
 
 // matchToolResult returns nil if there is no condition on tool results, or if at least one tool
-// result after the user's last message meets it. Otherwise, it returns a reason that describes the
-// last of these results, or states that there are none.
+// result after the user's last message meets it. Otherwise, it returns the reason why the last of
+// these results does not meet it, or a reason that states that there are none.
 //
 // It sets p.toolResult to the first result that meets the condition. If there is no condition, it
-// sets p.toolResult to the last result after the user's last message.
+// sets p.toolResult to the last result after the user's last message, if any.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -234,22 +234,23 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if text meets the condition, or if t is nil. Otherwise, it returns a reason,
-// which begins with what, the name of the text. If present is false, the request lacks the text. If
-// the regular expression of t matches, match adds its capture groups to p.groups.
-func (t *textMatcher) match(p *matchContext, what, text string, present bool) mismatchReason {
+// match returns nil if text meets the condition, or if t is nil. Otherwise, it returns the reason
+// why text does not. The reason begins with label, the name of the text. If present is false, the
+// request lacks the text. If the regular expression of t matches, match adds its capture groups to
+// p.groups.
+func (t *textMatcher) match(p *matchContext, label, text string, present bool) mismatchReason {
 	switch {
 	case t == nil:
 		return nil
 	case present && t.exists != nil && !*t.exists:
-		return func() string { return what + ": present, want absent" }
+		return func() string { return label + ": present, want absent" }
 	case !present && (t.exists != nil && *t.exists || !t.hasNoTextCondition()):
-		return func() string { return what + ": missing" }
+		return func() string { return label + ": missing" }
 	case t.equals != nil && text != *t.equals:
-		return func() string { return what + ": got " + quoteTruncated(text) + ", want " + quoteTruncated(*t.equals) }
+		return func() string { return label + ": got " + quoteTruncated(text) + ", want " + quoteTruncated(*t.equals) }
 	case t.contains != nil && !strings.Contains(text, *t.contains):
 		return func() string {
-			return what + ": got " + quoteTruncated(text) + ", which does not contain " + quoteTruncated(*t.contains)
+			return label + ": got " + quoteTruncated(text) + ", which does not contain " + quoteTruncated(*t.contains)
 		}
 	case t.matches == nil:
 		return nil
@@ -257,7 +258,7 @@ func (t *textMatcher) match(p *matchContext, what, text string, present bool) mi
 	found := t.matches.FindStringSubmatch(text)
 	if found == nil {
 		return func() string {
-			return what + ": got " + quoteTruncated(text) + ", which does not match " + truncate(t.matches.String(), 100)
+			return label + ": got " + quoteTruncated(text) + ", which does not match " + truncate(t.matches.String(), 100)
 		}
 	}
 	if p.groups == nil {

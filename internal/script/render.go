@@ -95,12 +95,13 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 }
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
-// The message of the refusal says where the template is: in the step or member named what, at the
-// given line of the rule's file. It also contains the text of err.
-func renderFailure(r *Rule, line int, what string, err error) *fault.CannedResponse {
+// The argument key is the key in the rule, such as "text" or "status", whose value contains the
+// template, and line is its line in the rule's file. The message of the refusal contains both and
+// the text of err.
+func renderFailure(r *Rule, line int, key string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
-		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, line, r.displayName(), what, err),
+		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, line, r.displayName(), key, err),
 	}
 }
 

@@ -58,8 +58,8 @@ func (f *RequestContext) analyze(st *State) {
 	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, info)
 }
 
-// toolResults returns the results of tools that the client ran, as far as they follow the user's
-// last message, in the order of the request.
+// toolResults returns the results of client tools that follow the user's last message in the
+// request, in the order of the request. It returns nil if there are none.
 func (f *RequestContext) toolResults() (all []spec.Event) {
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {

@@ -126,12 +126,11 @@ func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
 }
 
 // parseCurlHead parses the next head in the output of "curl -i", a status line with header fields,
-// and removes it from s.data. The result complete reports whether the head ends with an empty
-// line.
+// and removes it from s.data. The result complete reports whether the head ends with an empty line.
 //
-// The parameter end is the reason why the response is incomplete, or nil if none is known. If it
-// is not nil, the head may be incomplete, too. If it wraps spec.ErrNotHTTP, the status line may be
-// invalid, and s.data then becomes empty.
+// The parameter end is the reason why the response is incomplete, or nil if none is known.
+// parseCurlHead returns an error if the head is invalid or, if end is nil, incomplete. However, if
+// end wraps spec.ErrNotHTTP, an invalid status line is not an error, and s.data then becomes empty.
 func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)

@@ -137,9 +137,8 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// openParts reads the given files, in order, and joins them to one conversation. The parameter
-// group is the name of the conversation. If a file cannot be read or is invalid, openParts returns
-// the error of the first such file.
+// openParts reads the given files, in order, and joins them into one conversation, whose name is
+// group. It returns the error of the first file that cannot be read or is invalid.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {

@@ -88,8 +88,8 @@ type PlaybackStep struct {
 
 // StripBasePath removes the path of base, a URL or a path, from the beginning of the request
 // targets. Recordings contain complete paths, but dialects describe paths relative to their base.
-// Targets that do not begin with the path are not changed. The result says whether a target begins
-// with the path.
+// Targets that do not begin with the path are not changed. The result found reports whether at
+// least one target began with the path.
 func (t *Transcript) StripBasePath(base string) (found bool) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()

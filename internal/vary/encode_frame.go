@@ -13,10 +13,10 @@ import (
 // A fieldLine is one field of a frame, or a comment if name is "".
 type fieldLine struct{ name, value string }
 
-// parseFrame returns the lines of frame. The result ok is true if frame has the form in which the
-// reference server writes frames. Such a frame consists of lines that end with LF and a blank line.
-// It contains comments and at most one field each of the names data, id and event; without a data
-// field, it contains no id or event field. If ok is false, lines may be incomplete.
+// parseFrame returns the lines of frame. The result ok reports whether frame has the form in which
+// the reference server writes frames: lines that end with LF, followed by a blank line. The lines
+// are comments, and at most one data, one id and one event field; an id or event field requires a
+// data field. If ok is false, lines may be incomplete.
 func parseFrame(frame []byte) (lines []fieldLine, ok bool) {
 	if bytes.ContainsAny(frame, "\r\x00") {
 		return nil, false
@@ -39,8 +39,8 @@ func hasData(fields []fieldLine) bool {
 }
 
 // encodeFields appends the given lines of a frame to dst, encoded as the variation prescribes, and
-// returns the extended slice. It does not append the blank line at the end. The bytes frame, from
-// which lines were parsed, determine the random choices.
+// returns the extended slice. It does not append the blank line at the end. The argument frame,
+// which contains the bytes of the frame or only of its data, determines the random choices.
 func (v *Variation) encodeFields(dst, frame []byte, lines []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine

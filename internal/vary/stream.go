@@ -65,7 +65,7 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 // with the next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends random additions that clients must ignore to dst and returns the extended
+// insertIgnored appends to dst random additions that clients must ignore, and returns the extended
 // slice. Depending on the traits of the variation, the additions are comments, blank lines, retry
 // fields and, after the first frame with data, events of unknown types. The parameter next contains
 // the lines of the frame that will follow.

@@ -23,11 +23,12 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of in, a decoded JSON value, in which v replaces the value at the
-// location at. The elements of at are names of members and indexes of items, from 0. The objects
-// and arrays that contain the value must exist. If the value itself is a missing member or the next
-// item of an array, v is added. If v is removedMember{}, the value must be a member of an object,
-// and the copy lacks that member. The copy shares all other values with in.
+// replaceAt returns a copy of in, a decoded JSON value, in which the value at a location is
+// replaced with v. The elements of the argument at, the location, are names of members and indexes
+// of array items, from 0. All but the last element must identify existing objects and arrays. If
+// the last element names a member that does not exist, or is the index after the last item of an
+// array, v is added. If v is removedMember{}, the last element must name a member, and the copy
+// lacks that member. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v

@@ -29,8 +29,9 @@ type catalogueContent struct {
 // catalogues that it extends.
 //
 // readCatalogue returns an error if a file is missing or invalid, if a catalogue extends itself, or
-// if its field Without has an id that the extended catalogue lacks. It detects cycles by the
-// argument extending, which is nil except in recursive calls.
+// if its field Without has an id that the extended catalogue lacks. The argument extending lists
+// the files that extend this catalogue, directly or indirectly, so that cycles are detected. It is
+// nil except in recursive calls.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {

@@ -32,8 +32,8 @@ func newChunkRule(at node) *chunkRule {
 	}
 }
 
-// chunkCheck is the [extensionCheck] of x-chunk, the content of a [chunkRule]: "of", "start" and
-// "end" are required, and "by" and "until" must occur together.
+// chunkCheck is the [extensionCheck] of x-chunk (see [chunkRule]). The value must have the members
+// "of", "start" and "end". It may also have "by" and "until", but not only one of the two.
 func chunkCheck(n node) (pointer, message string) {
 	if pointer, message := memberCheck(map[string]extensionCheck{
 		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
@@ -63,7 +63,7 @@ type openSpans []openSpan
 // appendEvents appends the starts and ends that the event e implies to events, and returns the
 // result. It does not append e itself. It adds to o the messages and calls that start, and removes
 // from o those that end. If e is a chunk without an id that continues an open message or call,
-// appendEvents sets that id in e.
+// appendEvents sets the id in e to that of the message or call.
 //
 // The kind of e must be neither Undecodable nor Unrecognized, because an event of these kinds may
 // belong to any message or call. The argument chunk is the rule for e if e is a chunk, and nil
@@ -102,8 +102,7 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.
 
 // setID finds the open message or tool call that a chunk continues, and sets *id, the id in the
 // chunk, to the id of that message or call. It reports whether it found one. The other arguments
-// are the rule for the chunk, its key (see [openSpan]) and its lane, which is the id of the agent
-// within the agent that the chunk is about ([spec.Event].Lane).
+// are the rule for the chunk, its key (see [openSpan]) and its lane (see [spec.Event].Lane).
 //
 // Only messages and calls with the same rule and key are considered. A chunk with an id continues
 // the one with that id. A chunk without an id continues the first one in its lane. If none is open

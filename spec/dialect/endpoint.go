@@ -11,8 +11,8 @@ import (
 // the given recordings, all of which must be of the same server. It does nothing if d.IsEndpoint is
 // false.
 //
-// The paths "/" and d.Base are those of the endpoint. So is the path of a successful POST request
-// in the recordings that started a run, or that is valid as a request to the endpoint.
+// The paths of the endpoint are "/", d.Base and, in the recordings, the path of each successful
+// POST request that started a run or is valid as a request to the endpoint.
 func (d *Dialect) UseEndpoint(list ...*spec.Trace) {
 	if !d.IsEndpoint {
 		return

@@ -16,12 +16,13 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request // returns a changed copy of its argument
 }
 
-// addEdit calls add for an invalid request: the result of change for m.valid. Its name is the given
-// name followed by m.itemKind. The argument valid is its valid counterpart. However, if m.valid has
-// an added value, the counterpart may be *m.base, the request without that value.
+// addEdit adds, as add does, the invalid request that change returns for m.valid. The name of the
+// request is the given name followed by m.itemKind. The argument valid is the valid counterpart of
+// the request. However, if m.valid has an added value, and valid is equal to m.valid or m.further
+// is set, the counterpart is *m.base, the request without that value.
 //
-// If add adds the request and the change may be combined with others, addEdit also appends the
-// change to m.edits, for addPairs.
+// If the request is added, m.valid has no added value and m.apart is false, addEdit also appends
+// the change to m.edits, from which addPairs makes requests with two violations.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return

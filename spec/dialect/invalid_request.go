@@ -173,7 +173,7 @@ var itemIndex = regexp.MustCompile(`/[0-9]+\b`)
 
 // add adds the request bad to m.requests under the given name, with valid as its valid counterpart,
 // and reports whether it did. It adds bad only if bad violates exactly one constraint, the document
-// specifies how bad is refused, and valid is valid.
+// specifies how bad is refused, and the request valid violates no constraint.
 //
 // It does not add bad if isWanted returns false for the name, or if an equivalent request was added
 // before (see key). If a value was added to m.valid in order to replace it with invalid ones, add

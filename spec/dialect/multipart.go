@@ -160,8 +160,8 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary returns the boundary of a form with the given fields: a hash of them, so that
-// different forms have different boundaries, and no field contains its own.
+// formBoundary returns a boundary for a form with the given fields. It is a hash of the fields, so
+// that different forms have different boundaries, and no form contains its own boundary in a field.
 func formBoundary(form map[string]any) string {
 	h := fnv.New64a() // writing to it never fails
 	for _, name := range slices.Sorted(maps.Keys(form)) {

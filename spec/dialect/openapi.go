@@ -50,9 +50,10 @@ var openAPIMembers = []string{
 	"externalDocs",
 }
 
-// unknownMemberError returns an error about the member with the given name, which OpenAPI does not
-// have, of the object at the given JSON pointer. If that object has no such member, it is the
-// document that has it: its position is that of its first member.
+// unknownMemberError returns an error about a member that OpenAPI does not define. The member has
+// the given name and belongs to the object at the given JSON pointer. If that object has no such
+// member, the document itself has it: openAPIPointer then returned the pointer to the document's
+// first member.
 func (d *Dialect) unknownMemberError(pointer, name string) error {
 	if at := pointer + "/" + escape(name); d.document.lookup(at).exists() {
 		return d.errorAt(at, "not valid OpenAPI: unknown member %q", name)

@@ -70,11 +70,11 @@ type requestFormCollector struct {
 	forms   []spec.RequestForm
 }
 
-// add adds a form. Its name consists of what, such as "with null for", and the JSON pointer of the
-// location at in the body. The argument requirement is the id of the requirement that the form
+// add adds a form. Its name is feature, such as "with null for", followed by the JSON pointer for
+// at, a location in the body. The argument requirement is the id of the requirement that the form
 // exercises, or "" if there is none.
-func (c *requestFormCollector) add(what string, at []string, requirement string) {
-	c.forms = append(c.forms, spec.RequestForm{Name: what + " " + jsonPointer(at), Requirement: requirement})
+func (c *requestFormCollector) add(feature string, at []string, requirement string) {
+	c.forms = append(c.forms, spec.RequestForm{Name: feature + " " + jsonPointer(at), Requirement: requirement})
 }
 
 // visit adds the forms of v and of the values inside v. The argument n is the schema of v, and at

@@ -251,9 +251,10 @@ func (w *variant) maxItems() int {
 }
 
 // example returns an example value of the variant. It need not be valid. Each slot that the
-// reference server can write has a value. A member for parts has one part. If the member has n
-// variants, the variant of the part is the one with the index item%n, and the part itself is the
-// result of its example for item/n. The argument depth is the nesting depth of the value.
+// reference server can write has a value, and each member for parts has one part. The argument
+// item, counted from 0, selects the variants of the parts: in a member with n variants, the part
+// has the variant with the index item%n, and item/n selects the variants of the parts inside that
+// part. The argument depth is the nesting depth of the value.
 func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})

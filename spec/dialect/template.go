@@ -91,8 +91,8 @@ func (d *Dialect) BuildRequestAfter(h MessageHistory, template string, e spec.Ev
 }
 
 // fillTemplate returns a copy of a template, or of a value inside one, in which the placeholders
-// are replaced with the settings, the slots of e and the messages of h. If ok is false, the caller
-// must omit the value from the request (see fillString).
+// are replaced with the settings of d, the slots of e and the messages of h. If ok is false, the
+// caller must omit the value from the request (see fillString).
 func (d *Dialect) fillTemplate(template any, e *spec.Event, h MessageHistory) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:

@@ -344,10 +344,10 @@ func (s *document) itemSchema(n node, list []any) (items node) {
 	return items
 }
 
-// isOpen reports whether the object v may have members that no schema names, besides those that are
-// named. The argument n is the schema of v. isOpen returns false if no schema that applies to v
-// names a member. It also returns false if n assigns v to a slot of [spec.Event] (x-slot), because
-// the client then chooses the members of v, as in the JSON schema for the arguments of a tool.
+// isOpen reports whether the object v may have members other than those that its schemas name. The
+// argument n is the schema of v. isOpen returns false if no schema that applies to v names a
+// member. It also returns false if n assigns v to a slot of [spec.Event] (x-slot), because the
+// client then chooses the members of v, as in the JSON schema for the arguments of a tool.
 func (s *document) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema

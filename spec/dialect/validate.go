@@ -29,8 +29,8 @@ func (d *Dialect) checkDocument() error {
 	return d.checkExtensions()
 }
 
-// checkContents validates what checkDocument does not: the schemas, streams, templates and
-// examples, which requires d.operations, and the catalogue. It returns the first error. The
+// checkContents validates what checkDocument does not: the schemas, streams, templates and examples
+// of the document, and the catalogue. It returns the first error. d.operations must be set. The
 // argument checks is as in [Dialect.Validate].
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
@@ -166,8 +166,8 @@ func (d *Dialect) checkCatalogue(checks []*spec.Check) error {
 	return nil
 }
 
-// isTransportKind reports whether events of kind k can occur in every dialect. They describe HTTP
-// or the event stream rather than contents that a document describes.
+// isTransportKind reports whether events of kind k describe HTTP or the event stream, rather than
+// contents that a document describes. Such events can occur in every dialect.
 func isTransportKind(k spec.Kind) bool {
 	return slices.Contains([]spec.Kind{
 		spec.HTTPRequest, spec.HTTPResponse, spec.BodyEnd, spec.Comment, spec.Incomplete, spec.Undecodable,

@@ -55,8 +55,8 @@ func (d *Dialect) checkTemplates() error {
 var placeholders = regexp.MustCompile(`{{(.*?)}}`)
 
 // checkPlaceholders returns an error about the first placeholder in n, a template or a value inside
-// one, that [Dialect.BuildRequestAfter] would send as it is. The argument isItem states whether n is
-// an item of a list, which can stand for the history.
+// one, that [Dialect.BuildRequestAfter] would send as it is. The argument isItem states whether n
+// is an item of a list: only such an item may be the placeholder for the history.
 func (d *Dialect) checkPlaceholders(n node, isItem bool) error {
 	for _, item := range n.items() {
 		if err := d.checkPlaceholders(item, true); err != nil {

@@ -56,8 +56,8 @@ type nestedParts struct {
 	separate     bool       // the parts are events of their own
 }
 
-// rank returns the position of the parts at this location in an event. It is 1 for answers to
-// interrupts, which come after the messages, and 0 for all other parts.
+// rank returns the number by which the parts of an event are sorted: 1 for answers to interrupts,
+// which come after the messages, and 0 for all other parts.
 func (p nestedParts) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1

@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A redisStore keeps everything in a Redis or Valkey server. Several processes, called replicas in
-// this package, may share the server.
+// A redisStore is a [state.Store] that keeps its data in a Redis or Valkey server. Several
+// processes, called replicas in this package, may share the server.
 type redisStore struct {
 	*redisClient
 	*state.Notifier

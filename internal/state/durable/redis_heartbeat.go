@@ -24,7 +24,7 @@ type heartbeat struct {
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
-	lastBeat, steadySince int64 // the results known and since of steadiness
+	lastBeat, steadySince int64 // time of the last heartbeat and start of its series; see steadiness
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its

@@ -25,8 +25,8 @@ import (
 // errClosed is the error for a change that is requested after Close.
 var errClosed = errors.New("the store is closed")
 
-// A sqliteStore keeps everything in one SQLite file. One goroutine makes all changes, with the
-// field writer. Readers have separate connections and see the committed changes.
+// A sqliteStore is a [state.Store] that keeps its data in one SQLite file. One goroutine makes all
+// changes, with the field writer. Readers have separate connections and see the committed changes.
 type sqliteStore struct {
 	*state.Notifier
 	path       string

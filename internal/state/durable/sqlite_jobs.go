@@ -76,13 +76,13 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns the jobs for the next transaction. The slice first contains one job, which
-// the result includes; the others are waiting jobs, up to maxBatchJobs and about maxBatchBytes.
-// Jobs that their callers have withdrawn are omitted. The result uses the memory of first.
-func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
-	batch = first[:0]
+// gatherBatch returns the jobs for the next transaction: the one job in initial, followed by
+// waiting jobs, up to maxBatchJobs jobs and about maxBatchBytes bytes in all. Jobs that their
+// callers have withdrawn are omitted. The result reuses the memory of initial.
+func (s *sqliteStore) gatherBatch(initial []*writeJob) (batch []*writeJob) {
+	batch = initial[:0]
 	size := 0
-	for j := first[0]; ; {
+	for j := initial[0]; ; {
 		if j.claimed.CompareAndSwap(false, true) {
 			batch = append(batch, j)
 			size += j.size

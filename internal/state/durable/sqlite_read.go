@@ -25,8 +25,8 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter implements [state.Store]. It reads whether the run has ended before it reads the
-// events: no events are added to a run that has ended.
+// EventsAfter implements [state.Store]. It first reads whether the run has ended, and then the
+// events. In this order, it misses no events, because none are added to a run that has ended.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, position int64, limit int) (
 	entries []state.LogEntry, ended bool, err error,
 ) {
@@ -144,8 +144,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 }
 
 // ClaimOrphans implements [state.Store]. The first call that succeeds returns the runs that had not
-// ended when the file was opened; later calls return none. The processes of these runs are gone,
-// because they no longer hold the lock of the store.
+// ended when the file was opened; later calls return none. The processes that executed these runs
+// have ended; otherwise this process could not hold the lock of the store.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []state.RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()
