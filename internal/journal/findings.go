@@ -128,10 +128,11 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 
 // isUnmatched reports whether a valid request should have matched a rule of the script, but matched
 // none. A request that starts a run should match a rule if the mock has compared it with one. Any
-// request should match a rule if the mock refused it with status 501 (see mockserver.Strict).
+// request should match a rule if the mock refused it with status 501 (see mockserver.Strict) and no
+// fault was injected, which may have that status as well.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
-		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
+		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented && len(s.faults) == 0)
 }
 
 // sentBefore returns events about the responses that were sent in the given dialect before the

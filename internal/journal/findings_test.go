@@ -70,6 +70,19 @@ func TestFindings(t *testing.T) {
 			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
 			e.Close(Complete)
 		}, ""},
+		{"another request that the mock cannot answer", func(j *Journal) {
+			e := j.Open(ExchangeStart{Dialect: "runs@2026-04", Op: "tell"})
+			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
+			e.HeadSent(501, nil)
+			e.Close(Complete)
+		}, "client.matched MUST runs.client.matched : no rule matches (1 tried): greet: it does not start a run"},
+		{"an injected status of another request", func(j *Journal) {
+			e := j.Open(ExchangeStart{Dialect: "runs@2026-04", Op: "tell"})
+			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
+			e.FaultApplied("http-error")
+			e.HeadSent(501, nil)
+			e.Close(Complete)
+		}, ""},
 		{"a cursor that was sent", func(j *Journal) {
 			recordExchange(j, runStart("", ""), nil, 200, sent)
 			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
