@@ -98,13 +98,13 @@ func (x *requestState) variation() *vary.Variation {
 	if seed == nil || x.dialect == nil {
 		return nil
 	}
-	return x.server.variations.get(encodingVariationKey{*seed, x.dialect}, func() *vary.Variation {
+	return x.server.variations.get(variationCacheKey{*seed, x.dialect}, func() *vary.Variation {
 		return vary.New(*seed, x.dialect)
 	})
 }
 
-// An encodingVariationKey identifies a variation by the seed and the dialect for which it was created.
-type encodingVariationKey struct {
+// A variationCacheKey identifies a variation by the seed and the dialect for which it was created.
+type variationCacheKey struct {
 	seed    uint64
 	dialect *dialect.Dialect
 }

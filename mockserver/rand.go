@@ -40,12 +40,13 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 		_, _ = h.Write([]byte{0})
 	}
 	_, _ = h.Write(body)
-	_ = binary.Write(h, binary.LittleEndian, s.requests.next(countedKey{test, h.Sum64()}))
+	_ = binary.Write(h, binary.LittleEndian, s.requests.next(equalRequestsKey{test, h.Sum64()}))
 	return h.Sum64()
 }
 
-// A countedKey identifies equal requests of one test. The test is "" for requests that name none.
-type countedKey struct {
+// An equalRequestsKey identifies equal requests of one test. The test is "" for requests that name
+// none.
+type equalRequestsKey struct {
 	test string
 	sum  uint64 // hash of the request
 }
@@ -54,7 +55,7 @@ type countedKey struct {
 // occurred for a long time; see maxCounted. It is safe for concurrent use.
 type keyCounter struct {
 	mu                sync.Mutex
-	current, previous map[countedKey]uint64 // number of occurrences of each key; see maxCounted
+	current, previous map[equalRequestsKey]uint64 // number of occurrences of each key; see maxCounted
 }
 
 // maxCounted is the maximum number of keys in each of the two maps of a keyCounter. When the map
@@ -62,7 +63,7 @@ type keyCounter struct {
 const maxCounted = 1 << 16
 
 // next counts an occurrence of key and returns the number of earlier occurrences.
-func (c *keyCounter) next(key countedKey) uint64 {
+func (c *keyCounter) next(key equalRequestsKey) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, ok := c.current[key]
@@ -70,7 +71,7 @@ func (c *keyCounter) next(key countedKey) uint64 {
 		n = c.previous[key]
 	}
 	if c.current == nil || len(c.current) >= maxCounted { // the counts of the old previous are dropped
-		c.current, c.previous = map[countedKey]uint64{}, c.current
+		c.current, c.previous = map[equalRequestsKey]uint64{}, c.current
 	}
 	c.current[key] = n + 1
 	return n
@@ -87,8 +88,8 @@ func (c *keyCounter) reset() {
 func (c *keyCounter) resetTest(test string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, counts := range []map[countedKey]uint64{c.current, c.previous} {
-		maps.DeleteFunc(counts, func(key countedKey, _ uint64) bool { return key.test == test })
+	for _, counts := range []map[equalRequestsKey]uint64{c.current, c.previous} {
+		maps.DeleteFunc(counts, func(key equalRequestsKey, _ uint64) bool { return key.test == test })
 	}
 }
 

@@ -39,7 +39,7 @@ type responseWriter struct {
 
 	prepared bool                // whether prepare has set the fields below for the rest of the stream
 	faults   []fault.FrameWriter // writers of the faults; the one that writes to the client is first
-	faulty   frameWriter         // last element of faults, or the client if faults is empty
+	faulty   pipelineStage       // last element of faults, or the client if faults is empty
 }
 
 // Header implements http.ResponseWriter.
@@ -188,7 +188,7 @@ func (w *responseWriter) prepare() {
 	w.faulty = w.client
 	for _, effect := range effects {
 		if effect.WrapBody != nil {
-			body := effect.WrapBody(nextStageWriter{w.client, w.faulty, &w.frameCount})
+			body := effect.WrapBody(faultStageSink{w.client, w.faulty, &w.frameCount})
 			w.faults, w.faulty = append(w.faults, body), body
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/internal/vary"
 )
 
-// A frameWriter is a stage of the pipeline through which a response passes. WriteFrame passes a
+// A pipelineStage is a stage of the pipeline through which a response passes. WriteFrame passes a
 // frame or an SSE comment to the next stage, and returns any error from sending it. The number n is
 // the index of the frame in the stream, counted from 0, or -1 for a comment.
-type frameWriter interface {
+type pipelineStage interface {
 	WriteFrame(n int, frame []byte) error
 }
 
@@ -21,11 +21,11 @@ type frameWriter interface {
 type varyStage struct {
 	stream *vary.StreamEncoder
 	client *clientWriter
-	next   frameWriter
+	next   pipelineStage
 }
 
 // WriteFrame varies the encoding of frame and passes the result to the next stage. It implements
-// frameWriter.
+// pipelineStage.
 func (s varyStage) WriteFrame(n int, frame []byte) error {
 	segments := s.stream.EncodeFrame(nil, frame)
 	if s.next != s.client { // the next stage is a fault, which must receive whole frames
@@ -45,17 +45,17 @@ func (s varyStage) WriteFrame(n int, frame []byte) error {
 	return nil
 }
 
-// A nextStageWriter is the fault.StreamSink of a fault that is followed by another stage. It passes
+// A faultStageSink is the fault.StreamSink of a fault that is followed by another stage. It passes
 // each write of the fault to that stage as one frame.
-type nextStageWriter struct {
+type faultStageSink struct {
 	*clientWriter
-	next       frameWriter
+	next       pipelineStage
 	frameCount *atomic.Int64 // number of frames that the reference server has written to the stream
 }
 
 // Write passes p to the next stage as one frame. The index of that frame is the index of the last
 // frame that the reference server wrote. Write returns len(p) and the error from the next stage.
-func (s nextStageWriter) Write(p []byte) (int, error) {
+func (s faultStageSink) Write(p []byte) (int, error) {
 	return len(p), s.next.WriteFrame(int(s.frameCount.Load())-1, p)
 }
 
@@ -64,7 +64,7 @@ func (s nextStageWriter) Write(p []byte) (int, error) {
 // concurrently, even while WriteFrame waits.
 type frameGate struct {
 	client *clientWriter
-	next   frameWriter
+	next   pipelineStage
 
 	mu        sync.Mutex
 	firstHeld int           // index of the first frame that is held back, or noFrame

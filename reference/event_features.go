@@ -8,25 +8,25 @@ import (
 // eventFeatures describes what the event stream of a dialect can express. It is derived from
 // the dialect's document once, when a server is created.
 type eventFeatures struct {
-	op             *dialect.Operation   // the operation that streams runs
-	runProgress    bool                 // has the event run.progress
-	messageStart   bool                 // has the event message.start
-	messageEnd     bool                 // has the event message.end
-	reasoning      bool                 // distinguishes reasoning from messages
-	reasoningSpans bool                 // encloses each section of reasoning in a step of the type "reasoning"
-	completeText   bool                 // sends the complete text of a content part after its deltas
-	streamedCalls  bool                 // sends a tool call as tool.start, tool.delta and tool.end
-	enveloped      bool                 // each frame is an envelope, which contains events and properties of the run
-	interrupt      bool                 // has the event interrupt
-	snapshotStatus string               // status of snapshots of an incomplete tool call; "": no snapshots
-	callMessage    enclosingMessageType // the message that contains a tool call; not used if streamedCalls is true
-	resultMessage  enclosingMessageType // the message that contains a tool result
-	startCount     int                  // number of run.start events at the beginning of a run
+	op             *dialect.Operation // the operation that streams runs
+	runProgress    bool               // has the event run.progress
+	messageStart   bool               // has the event message.start
+	messageEnd     bool               // has the event message.end
+	reasoning      bool               // distinguishes reasoning from messages
+	reasoningSpans bool               // encloses each section of reasoning in a step of the type "reasoning"
+	completeText   bool               // sends the complete text of a content part after its deltas
+	streamedCalls  bool               // sends a tool call as tool.start, tool.delta and tool.end
+	enveloped      bool               // each frame is an envelope, which contains events and properties of the run
+	interrupt      bool               // has the event interrupt
+	snapshotStatus string             // status of snapshots of an incomplete tool call; "": no snapshots
+	callMessage    toolEventPlacement // the message that contains a tool call; not used if streamedCalls is true
+	resultMessage  toolEventPlacement // the message that contains a tool result
+	startCount     int                // number of run.start events at the beginning of a run
 }
 
-// An enclosingMessageType describes how a dialect sends tool calls or tool results: in a message, in
+// A toolEventPlacement describes how a dialect sends tool calls or tool results: in a message, in
 // events that contain nothing else, in both ways, or not at all.
-type enclosingMessageType struct {
+type toolEventPlacement struct {
 	kind, role string // Type and Role of the message in spec.Event
 	exists     bool   // the dialect sends the call or result in a message
 	standalone bool   // the dialect sends the call or result in an event that contains nothing else
@@ -35,9 +35,9 @@ type enclosingMessageType struct {
 // newEventFeatures returns the features of the event stream of o, an operation that streams runs.
 func newEventFeatures(o *dialect.Operation) *eventFeatures {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
-	in := func(k spec.Kind) enclosingMessageType {
+	in := func(k spec.Kind) toolEventPlacement {
 		kind, role, there := o.Container(k)
-		return enclosingMessageType{kind, role, there, has(k)}
+		return toolEventPlacement{kind, role, there, has(k)}
 	}
 	return &eventFeatures{
 		op: o, runProgress: has(spec.RunProgress), messageStart: has(spec.MessageStart), messageEnd: has(spec.MessageEnd),

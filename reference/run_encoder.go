@@ -254,8 +254,8 @@ func (t *runEncoder) emitSpan(m *openMessage, k spec.Kind) {
 }
 
 // addToolEvent adds e, an event of a tool call, to the output of the run. If the dialect cannot
-// stream tool calls, addToolEvent emits the whole call when e completes it. For each earlier event of
-// the call, it emits a snapshot if the dialect has snapshots, and otherwise nothing.
+// stream tool calls, addToolEvent emits the whole call when e completes it. For each earlier event
+// of the call, it emits a snapshot if the dialect has snapshots, and otherwise nothing.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -293,7 +293,7 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 // emitEnclosed emits e, a tool call or a tool result, in the ways that enclosing allows: in its own
 // event, as a part of a message, which then ends, or both. It does nothing if enclosing allows
 // neither way.
-func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing enclosingMessageType) {
+func (t *runEncoder) emitEnclosed(e *spec.Event, enclosing toolEventPlacement) {
 	if !enclosing.exists {
 		if enclosing.standalone {
 			t.emitEvent(e)

@@ -28,13 +28,13 @@ const imageURL = "https://example.com/image.png"
 // Scripted is an [Agent] that responds to the test prompts in docs/prompts.md, such as
 // "conformance:tool". It answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
-	a := &scriptedTurn{turn: t}
+	a := &scriptedAgentTurn{turn: t}
 	a.prompt, a.hasPrompt = t.Prompt()
 	return NewAgent(a.respond)(ctx, t)
 }
 
-// A scriptedTurn is one turn of the scripted agent.
-type scriptedTurn struct {
+// A scriptedAgentTurn is one turn of the scripted agent.
+type scriptedAgentTurn struct {
 	*EventEmitter
 	turn      Turn
 	prompt    string // text of the user message that the turn answers; "" if not hasPrompt
@@ -46,30 +46,30 @@ const promptPrefix = "conformance:"
 // promptHandlers maps the name of each test prompt to its handler. The handler receives the text
 // after the name as arguments. It returns false, without emitting an event, if the arguments are
 // invalid or the agent cannot do what the prompt requests.
-var promptHandlers = map[string]func(a *scriptedTurn, arguments string) bool{
-	"text":        (*scriptedTurn).sendText,
-	"empty":       func(*scriptedTurn, string) bool { return true },
-	"messages":    func(a *scriptedTurn, _ string) bool { return a.sendText("one") && a.sendText("two") },
-	"contents":    (*scriptedTurn).sendContents,
-	"reasoning":   (*scriptedTurn).sendReasoning,
-	"tool":        (*scriptedTurn).callTool,
-	"tools":       (*scriptedTurn).callTools,
-	"client-tool": (*scriptedTurn).callClientTool,
-	"interrupt":   (*scriptedTurn).interrupt,
-	"recall":      (*scriptedTurn).sendPreviousText,
-	"state":       (*scriptedTurn).changeState,
-	"steps":       func(a *scriptedTurn, _ string) bool { return a.sendStep("one") && a.sendStep("two") },
-	"slow":        withNumbers((*scriptedTurn).sendSlow, maxDeltas, maxPauseMillis),
-	"many":        withNumbers(func(a *scriptedTurn, n []int) { a.sendNumbers(n[0], 0) }, maxDeltas),
-	"large":       withNumbers((*scriptedTurn).sendLarge, maxTextBytes),
-	"idle":        withNumbers((*scriptedTurn).waitIdle, maxPauseMillis),
-	"error":       (*scriptedTurn).fail,
-	"error-mid":   (*scriptedTurn).failMidway,
+var promptHandlers = map[string]func(a *scriptedAgentTurn, arguments string) bool{
+	"text":        (*scriptedAgentTurn).sendText,
+	"empty":       func(*scriptedAgentTurn, string) bool { return true },
+	"messages":    func(a *scriptedAgentTurn, _ string) bool { return a.sendText("one") && a.sendText("two") },
+	"contents":    (*scriptedAgentTurn).sendContents,
+	"reasoning":   (*scriptedAgentTurn).sendReasoning,
+	"tool":        (*scriptedAgentTurn).callTool,
+	"tools":       (*scriptedAgentTurn).callTools,
+	"client-tool": (*scriptedAgentTurn).callClientTool,
+	"interrupt":   (*scriptedAgentTurn).interrupt,
+	"recall":      (*scriptedAgentTurn).sendPreviousText,
+	"state":       (*scriptedAgentTurn).changeState,
+	"steps":       func(a *scriptedAgentTurn, _ string) bool { return a.sendStep("one") && a.sendStep("two") },
+	"slow":        withNumbers((*scriptedAgentTurn).sendSlow, maxDeltas, maxPauseMillis),
+	"many":        withNumbers(func(a *scriptedAgentTurn, n []int) { a.sendNumbers(n[0], 0) }, maxDeltas),
+	"large":       withNumbers((*scriptedAgentTurn).sendLarge, maxTextBytes),
+	"idle":        withNumbers((*scriptedAgentTurn).waitIdle, maxPauseMillis),
+	"error":       (*scriptedAgentTurn).fail,
+	"error-mid":   (*scriptedAgentTurn).failMidway,
 }
 
 // respond emits the events of the turn. If tool results or an interrupt reply follow the last
 // prompt of the user, it answers these; otherwise, it answers the prompt.
-func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
+func (a *scriptedAgentTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
 	a.EventEmitter = e
 	if !a.hasPrompt && a.continueTurn() {
 		return
@@ -83,7 +83,7 @@ func (a *scriptedTurn) respond(_ context.Context, _ Turn, e *EventEmitter) {
 
 // continueTurn answers the tool results or the interrupt reply in the request. It returns false if
 // the request contains neither.
-func (a *scriptedTurn) continueTurn() bool {
+func (a *scriptedAgentTurn) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
 		switch part.Kind {
@@ -117,12 +117,12 @@ func asJSON(text string) string {
 
 // sendText emits a message with the given text in up to three deltas. It always returns true, so
 // that handlers of prompts can return its result.
-func (a *scriptedTurn) sendText(text string) bool {
+func (a *scriptedAgentTurn) sendText(text string) bool {
 	a.EmitMessage(splitText(text)...)
 	return true
 }
 
-func (a *scriptedTurn) sendDeltas(k spec.Kind, id, text string) {
+func (a *scriptedAgentTurn) sendDeltas(k spec.Kind, id, text string) {
 	for _, piece := range splitText(text) {
 		a.emitText(k, id, piece)
 	}
@@ -139,7 +139,7 @@ func splitText(text string) (pieces []string) {
 	return pieces
 }
 
-func (a *scriptedTurn) sendContents(string) bool {
+func (a *scriptedAgentTurn) sendContents(string) bool {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")
 	a.sendDeltas(spec.MessageDelta, id, "see")
@@ -148,7 +148,7 @@ func (a *scriptedTurn) sendContents(string) bool {
 	return true
 }
 
-func (a *scriptedTurn) sendReasoning(text string) bool {
+func (a *scriptedAgentTurn) sendReasoning(text string) bool {
 	id := a.NewMessageID()
 	a.emitText(spec.ReasoningStart, id, "")
 	a.sendDeltas(spec.ReasoningDelta, id, "thinking")
@@ -156,7 +156,7 @@ func (a *scriptedTurn) sendReasoning(text string) bool {
 	return a.sendText(text)
 }
 
-func (a *scriptedTurn) sendPreviousText(string) bool {
+func (a *scriptedAgentTurn) sendPreviousText(string) bool {
 	text, found, err := a.turn.previousUserText(a.ctx)
 	switch {
 	case err != nil:
@@ -167,12 +167,12 @@ func (a *scriptedTurn) sendPreviousText(string) bool {
 	return a.sendText(text)
 }
 
-func (a *scriptedTurn) fail(message string) bool {
+func (a *scriptedAgentTurn) fail(message string) bool {
 	a.Fail(cmp.Or(message, "the run failed"), "")
 	return true
 }
 
-func (a *scriptedTurn) failMidway(message string) bool {
+func (a *scriptedAgentTurn) failMidway(message string) bool {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")
 	a.emitText(spec.MessageDelta, id, "This is ")
@@ -183,7 +183,7 @@ func (a *scriptedTurn) failMidway(message string) bool {
 // changeState emits a snapshot of the state, a delta for each patch, a message, and a snapshot of
 // the messages of the turn. The argument patches is a sequence of JSON arrays, each of which is one
 // JSON Patch. If it is not, changeState emits nothing and returns false.
-func (a *scriptedTurn) changeState(patches string) bool {
+func (a *scriptedAgentTurn) changeState(patches string) bool {
 	deltas, dec := []json.RawMessage{}, json.NewDecoder(strings.NewReader(patches))
 	for dec.More() {
 		var patch []any
@@ -212,7 +212,7 @@ func (a *scriptedTurn) changeState(patches string) bool {
 
 // sendStep emits a step with the given name, which contains one message with the name as its text.
 // It always returns true, so that handlers of prompts can return its result.
-func (a *scriptedTurn) sendStep(name string) bool {
+func (a *scriptedAgentTurn) sendStep(name string) bool {
 	a.Emit(spec.Event{Kind: spec.StepStart, Name: name})
 	a.sendText(name)
 	a.Emit(spec.Event{Kind: spec.StepEnd, Name: name})
@@ -226,7 +226,7 @@ const (
 	toolResult = `{"found":true}`
 )
 
-func (a *scriptedTurn) callTool(arguments string) bool {
+func (a *scriptedAgentTurn) callTool(arguments string) bool {
 	if a.turn.OnlyClient {
 		return a.callClientTool(arguments)
 	}
@@ -234,7 +234,7 @@ func (a *scriptedTurn) callTool(arguments string) bool {
 	return a.sendText("I have looked it up.")
 }
 
-func (a *scriptedTurn) callTools(string) bool {
+func (a *scriptedAgentTurn) callTools(string) bool {
 	if a.turn.OnlyClient && len(a.turn.ClientTools) > 0 {
 		a.sendCalls(a.clientTool(), `{"n":1}`, `{"n":2}`)
 		return true
@@ -255,7 +255,7 @@ func argumentsOrEmpty(arguments string) string {
 
 // sendCalls emits one call of the named tool for each element of arguments, and returns the ids of
 // the calls. The calls overlap: their deltas alternate.
-func (a *scriptedTurn) sendCalls(tool string, arguments ...string) (ids []string) {
+func (a *scriptedAgentTurn) sendCalls(tool string, arguments ...string) (ids []string) {
 	parts := make([][]string, len(arguments))
 	longest := 0
 	for i, text := range arguments {
@@ -277,7 +277,7 @@ func (a *scriptedTurn) sendCalls(tool string, arguments ...string) (ids []string
 }
 
 // sendResults emits toolResult as the result of each of the tool calls with the given ids.
-func (a *scriptedTurn) sendResults(calls []string) {
+func (a *scriptedAgentTurn) sendResults(calls []string) {
 	for _, id := range calls {
 		a.Emit(spec.Event{
 			Kind: spec.ToolResult, Message: a.NewMessageID(), Call: id, Name: toolName, Text: toolResult,
@@ -288,7 +288,7 @@ func (a *scriptedTurn) sendResults(calls []string) {
 // clientTool returns the name of the client's tool to call. This is the first tool that the client
 // declares. However, it is toolName if the client declares a tool with that name and the agent must
 // not run tools itself. clientTool panics if the client declares no tool.
-func (a *scriptedTurn) clientTool() string {
+func (a *scriptedAgentTurn) clientTool() string {
 	if a.turn.OnlyClient && slices.Contains(a.turn.ClientTools, toolName) {
 		return toolName
 	}
@@ -298,7 +298,7 @@ func (a *scriptedTurn) clientTool() string {
 // callClientTool emits a call of a client's tool as the last event before the end of the run. If
 // the client declares no tool, it emits a message with the arguments as its text. It always returns
 // true, so that handlers of prompts can return its result.
-func (a *scriptedTurn) callClientTool(arguments string) bool {
+func (a *scriptedAgentTurn) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)
 	}
@@ -306,7 +306,7 @@ func (a *scriptedTurn) callClientTool(arguments string) bool {
 	return true
 }
 
-func (a *scriptedTurn) interrupt(payload string) bool {
+func (a *scriptedAgentTurn) interrupt(payload string) bool {
 	a.Emit(spec.Event{Kind: spec.Interrupt, ID: a.NewInterruptID(), Text: asJSON(argumentsOrEmpty(payload))})
 	return true
 }
@@ -315,8 +315,8 @@ func (a *scriptedTurn) interrupt(payload string) bool {
 // by white space. The handler calls handle with the numbers. It returns false, without calling
 // handle, if their count differs from that of limits, or if a number is invalid or exceeds its
 // limit.
-func withNumbers(handle func(a *scriptedTurn, n []int), limits ...int) func(*scriptedTurn, string) bool {
-	return func(a *scriptedTurn, arguments string) bool {
+func withNumbers(handle func(a *scriptedAgentTurn, n []int), limits ...int) func(*scriptedAgentTurn, string) bool {
+	return func(a *scriptedAgentTurn, arguments string) bool {
 		fields := strings.Fields(arguments)
 		if len(fields) != len(limits) {
 			return false
@@ -336,12 +336,14 @@ func withNumbers(handle func(a *scriptedTurn, n []int), limits ...int) func(*scr
 
 const maxPauseMillis = int(maxPause / time.Millisecond)
 
-func (a *scriptedTurn) sendSlow(n []int) { a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond) }
+func (a *scriptedAgentTurn) sendSlow(n []int) {
+	a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond)
+}
 
 // sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. The deltas follow
 // each other at the given interval. Their times are relative to the first delta, so that delays do
 // not accumulate.
-func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) {
+func (a *scriptedAgentTurn) sendNumbers(n int, interval time.Duration) {
 	id := a.NewMessageID()
 	a.emitText(spec.MessageStart, id, "")
 	start := time.Now()
@@ -355,12 +357,12 @@ func (a *scriptedTurn) sendNumbers(n int, interval time.Duration) {
 	a.emitText(spec.MessageEnd, id, "")
 }
 
-func (a *scriptedTurn) sendLarge(n []int) {
+func (a *scriptedAgentTurn) sendLarge(n []int) {
 	const line = "0123456789abcdef"
 	a.EmitMessage(strings.Repeat(line, n[0]/len(line)+1)[:n[0]])
 }
 
-func (a *scriptedTurn) waitIdle(n []int) {
+func (a *scriptedAgentTurn) waitIdle(n []int) {
 	a.WaitUntil(time.Now().Add(time.Duration(n[0]) * time.Millisecond))
 	a.sendText("done")
 }

@@ -132,8 +132,8 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
 // respondAccepted responds that the run described by info was accepted, with the reply of kind
-// [spec.RunAccepted] that the dialect's document specifies for c.op. If a request names the same run as
-// an earlier one, the response is the same as to the earlier one.
+// [spec.RunAccepted] that the dialect's document specifies for c.op. If a request names the same
+// run as an earlier one, the response is the same as to the earlier one.
 func (s *Server) respondAccepted(c *requestContext, info state.StartRunResult) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -171,8 +171,8 @@ func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 	return turn
 }
 
-// A sink receives the encoded frames of one run.
-type sink interface {
+// A runFrameSink receives the encoded frames of one run.
+type runFrameSink interface {
 	frameBuffer() []byte                  // returns an empty buffer for encoding the next frame
 	writeFrame(data []byte)               // sends or queues a frame; the caller must not use data afterwards
 	flush()                               // sends buffered frames to the client; called before the agent pauses
@@ -181,8 +181,8 @@ type sink interface {
 	finish()                              // sends or stores the remaining frames; called after the last frame
 }
 
-// An unresumableSink is the sink of a run whose stream cannot be resumed. It publishes frames immediately
-// and does not store them. The method commit stores the messages of the run.
+// An unresumableSink is the sink of a run whose stream cannot be resumed. It publishes frames
+// immediately and does not store them. The method commit stores the messages of the run.
 type unresumableSink struct {
 	run      *run
 	store    state.Store
@@ -206,7 +206,7 @@ func (p *unresumableSink) commit() error {
 
 // streamRun runs the agent for the run r, which the request c started, and writes the encoded
 // events to out. If the agent emits no terminal event, streamRun adds one.
-func (s *Server) streamRun(c *requestContext, r *run, out sink) {
+func (s *Server) streamRun(c *requestContext, r *run, out runFrameSink) {
 	defer r.finish()
 	s.metrics.RunsStarted.Inc()
 	size := 0
@@ -264,7 +264,7 @@ func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 // runAgent runs the agent and encodes its events with t. It leaves the terminal event in t.last
 // without encoding it. It returns nil if the agent ended the run. Otherwise it returns the cause:
 // the agent panicked or the context of the run is done.
-func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) (cause error) {
+func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out runFrameSink) (cause error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", r.turn.Run, "panic", panicked)

@@ -67,10 +67,10 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 	return list
 }
 
-// A furtherViolation is a requirement that some results of a group violate, but that the result
-// shown in the report does not violate. The fields Finding and Scenario are the first finding about
-// the requirement and the scenario of that finding.
-type furtherViolation struct {
+// An otherViolatedRequirement is a requirement that some results of a group violate, but that the
+// result shown in the report does not violate. The fields Finding and Scenario are the first
+// finding about the requirement and the scenario of that finding.
+type otherViolatedRequirement struct {
 	RequirementResult
 	Finding  Finding
 	Scenario string
@@ -78,7 +78,7 @@ type furtherViolation struct {
 
 // furtherViolations returns the requirements that findings of the group violate, except those that
 // violatedRequirements returns for g.Check, in the order of the findings.
-func (d DialectReport) furtherViolations(g checkResultGroup) (all []furtherViolation) {
+func (d DialectReport) furtherViolations(g checkResultGroup) (all []otherViolatedRequirement) {
 	known := map[string]bool{"": true}
 	for _, r := range d.violatedRequirements(g.Check) {
 		known[r.ID] = true
@@ -87,7 +87,7 @@ func (d DialectReport) furtherViolations(g checkResultGroup) (all []furtherViola
 		for _, f := range c.Findings {
 			i := slices.IndexFunc(d.Requirements, func(r RequirementResult) bool { return r.ID == f.Requirement })
 			if i >= 0 && !known[f.Requirement] {
-				all = append(all, furtherViolation{d.Requirements[i], f, c.Scenario})
+				all = append(all, otherViolatedRequirement{d.Requirements[i], f, c.Scenario})
 			}
 			known[f.Requirement] = true
 		}
@@ -99,8 +99,8 @@ func (d DialectReport) furtherViolations(g checkResultGroup) (all []furtherViola
 // warned.
 //
 // If the argument all is false, results that a [Cause] explains are omitted. Groups whose checks
-// failed because of the same part of a response are then merged: the group that describes the defect
-// best (see byPrecision) is kept, and its field Same holds the others.
+// failed because of the same part of a response are then merged: the group that describes the
+// defect best (see byPrecision) is kept, and its field Same holds the others.
 func (d DialectReport) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -208,9 +208,9 @@ func (f Finding) similarityKey() string {
 // isAboutResponse reports whether the finding is about a whole response, not about one event.
 func (f Finding) isAboutResponse() bool { return f.Event == nil && f.Response != "" }
 
-// splitMessage splits the message of a finding about a whole response into what was seen and what is
-// required, at the last "; ", because what was seen may contain text of the server. The message of
-// any other finding is not split; required is then "". The part seen may differ between similar
+// splitMessage splits the message of a finding about a whole response into what was seen and what
+// is required, at the last "; ", because what was seen may contain text of the server. The message
+// of any other finding is not split; required is then "". The part seen may differ between similar
 // findings.
 func (f Finding) splitMessage() (seen, required string) {
 	if i := strings.LastIndex(f.Message, "; "); i >= 0 && f.isAboutResponse() {

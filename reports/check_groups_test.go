@@ -90,9 +90,9 @@ func TestLikeness(t *testing.T) {
 	}
 }
 
-// TestSimilarMessages checks that the text report shows, of each similar finding after the first, the
-// part of the message that may differ: without what is required if the finding is about a response,
-// and otherwise all.
+// TestSimilarMessages checks that the text report shows, of each similar finding after the first,
+// the part of the message that may differ: without what is required if the finding is about a
+// response, and otherwise all.
 func TestSimilarMessages(t *testing.T) {
 	response := func(seen string) Finding {
 		return Finding{Message: seen + "; expected JSON", Response: "HTTP/1.1 200 OK"}
@@ -143,7 +143,7 @@ func TestBrokenRequirements(t *testing.T) {
 // TestPromptsAreCountedApart checks that the conventions of the test prompts are counted separately
 // from the requirements of the protocol.
 func TestPromptsAreCountedApart(t *testing.T) {
-	var tally requirementCounts
+	var tally verdictTotals
 	tally.addDialect(DialectReport{Requirements: []RequirementResult{
 		{Verdict: spec.Failed}, {Verdict: spec.Failed, Convention: true}, {Verdict: spec.Warned, Convention: true},
 		{Verdict: spec.Passed, Convention: true}, {Verdict: spec.Passed}, {Verdict: spec.Passed},

@@ -23,7 +23,7 @@ const maxPointer = 512
 //
 // The field Judged of a failed or warned check is at least 1, even if r.Judged is 0. The latter is
 // the case if the check failed only because a scenario that promises to exercise it did not.
-func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
+func NewCheckResult(scenario, base string, t spec.Trace, r spec.CheckResult) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
 		Verdict: r.Verdict, Judged: r.Judged, Note: boundedText([]byte(r.Note), MaxRaw), Dropped: r.Dropped,
@@ -127,7 +127,7 @@ func cutTruncationNote(s string) (shown, note string) {
 // in another one nor voids the evidence of the others. The verdict is [spec.Silent] if results
 // contains no result for the requirement, or if the requirement is excluded because no check can
 // judge it.
-func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
+func RequirementResults(catalogue []spec.Requirement, results []spec.CheckResult) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {
 		known[c.ID] = true

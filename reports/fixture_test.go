@@ -21,7 +21,7 @@ func sample() *Report {
 		Started:  time.Date(2026, 1, 31, 13, 0, 0, 5e8, time.FixedZone("CET", 3600)),
 		Dialects: []DialectReport{bad(), good()},
 	}
-	r.Conclude(ConcludeOptions{})
+	r.Conclude(ExitCodeOptions{})
 	return r
 }
 

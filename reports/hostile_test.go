@@ -65,7 +65,7 @@ func attacked(text string) *Report {
 			d.Checks = append(d.Checks, noted)
 		}
 	}
-	r.Conclude(ConcludeOptions{})
+	r.Conclude(ExitCodeOptions{})
 	return r
 }
 

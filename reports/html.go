@@ -111,13 +111,13 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// judgedCounts holds numbers of requirements of a dialect by their verdicts. Judged is the number of
-// those that passed, failed or have a warning; Silent includes those with the verdict error.
+// judgedCounts holds numbers of requirements of a dialect by their verdicts. Judged is the number
+// of those that passed, failed or have a warning; Silent includes those with the verdict error.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
 // countJudged returns the numbers of requirements of the dialect by their verdicts.
 func (d DialectReport) countJudged() judgedCounts {
-	var t requirementCounts
+	var t verdictTotals
 	t.addDialect(d)
 	count := func(v spec.Verdict) int { return t.byVerdict[v] + t.promptsByVerdict[v] }
 	return judgedCounts{

@@ -35,7 +35,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	fmt.Fprintf(b,
 		"\n| dialect | verdict | MUST violated | SHOULD violated | could not be judged | hold | not tested | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
-		var t requirementCounts
+		var t verdictTotals
 		t.addDialect(d)
 		fmt.Fprintf(b, "| %s | %s |", escapeMarkdown(d.Dialect), d.worstVerdict())
 		for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Passed, spec.Silent, spec.Skipped} {

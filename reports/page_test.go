@@ -127,7 +127,7 @@ func TestUnjudgedChecksAreCounted(t *testing.T) {
 			{ID: "d", Scenario: "s", Verdict: spec.Error},
 		},
 	}}}
-	r.Conclude(ConcludeOptions{})
+	r.Conclude(ExitCodeOptions{})
 	const line = "2 checks could not be judged, 1 requirement holds; test prompts: 1 followed"
 	for name, want := range map[string][]string{
 		"markdown": {"| d | error | 0 | 0 | 2 checks | 1 | 0 | 0 | 1 followed |", "d: " + line},

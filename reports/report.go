@@ -120,13 +120,13 @@ type Finding struct {
 	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
 	Where       string     `json:"where,omitempty"`       // part of the request, if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
-	// Response has the status line, a few header fields such as Content-Type and, unless Raw has it,
-	// the beginning of the body.
+	// Response has the status line, a few header fields such as Content-Type and, unless Raw has
+	// it, the beginning of the body.
 	Response string `json:"response,omitempty"`
 	Pointer  string `json:"pointer"`        // JSON Pointer into the frame or body, if known
 	Seen     int    `json:"seen,omitempty"` // in how many of the Plays the finding was made
-	// Plays is the number of times that the scenario was played. It is 0 if the finding was made each
-	// time or the scenario was played only once.
+	// Plays is the number of times that the scenario was played. It is 0 if the finding was made
+	// each time or the scenario was played only once.
 	Plays int `json:"plays,omitempty"`
 }
 
@@ -141,20 +141,20 @@ const (
 	ExitTerminated   = exitcode.Terminated   // the run was ended by SIGTERM
 )
 
-// ConcludeOptions controls how [Report.Conclude] derives the exit code from the verdicts.
-type ConcludeOptions struct {
+// ExitCodeOptions controls how [Report.Conclude] derives the exit code from the verdicts.
+type ExitCodeOptions struct {
 	Strict bool // a violated SHOULD fails the run
 }
 
 // Conclude sets the fields Counts, Verdict (the worst verdict) and Exit of the report, based on the
-// results of its checks. It also sets r.Strict to o.Strict. The exit code is the first of these that
-// applies:
+// results of its checks. It also sets r.Strict to o.Strict. The exit code is the first of these
+// that applies:
 //   - the current value of r.Exit, if it is [ExitInternal], [ExitInterrupted] or [ExitTerminated]
 //   - [ExitInconclusive] if nothing was judged
 //   - [ExitFailed] if a MUST is violated or, with o.Strict, a SHOULD
 //   - [ExitInconclusive] if something could not be judged or the run is incomplete
 //   - [ExitPassed]
-func (r *Report) Conclude(o ConcludeOptions) {
+func (r *Report) Conclude(o ExitCodeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
 	judged := 0

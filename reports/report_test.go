@@ -43,7 +43,7 @@ var testChecks = []*spec.Check{
 	{ID: "frame.never", Doc: "nothing happens", Watch: func(*spec.Pass) func(spec.Event) { return func(spec.Event) {} }},
 }
 
-func hear(events ...spec.Event) []spec.Result {
+func hear(events ...spec.Event) []spec.CheckResult {
 	return spec.Run(spec.NewPlan(testChecks, catalogue, nil), slices.Values(events), nil).Results
 }
 
@@ -144,7 +144,7 @@ func TestRequirements(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name    string
-		results []spec.Result
+		results []spec.CheckResult
 		want    []spec.Verdict // json, polite, may, never, client
 	}{
 		{"nothing heard", nil, []spec.Verdict{spec.Silent, spec.Silent, spec.Silent, spec.Silent, spec.Silent}},
@@ -201,7 +201,7 @@ func TestConclude(t *testing.T) {
 		{"a pass and doubt", []Check{passed, untold}, spec.Error, 3, 3},
 		{"a warning and doubt", []Check{warned, untold}, spec.Error, 3, 1},
 	} {
-		for want, o := range map[*int]ConcludeOptions{&test.exit: {}, &test.strict: {Strict: true}} {
+		for want, o := range map[*int]ExitCodeOptions{&test.exit: {}, &test.strict: {Strict: true}} {
 			r := &Report{Dialects: []DialectReport{{}, {Checks: test.checks}}}
 			r.Conclude(o)
 			r.Conclude(o) // a second time changes nothing
@@ -211,7 +211,7 @@ func TestConclude(t *testing.T) {
 		}
 	}
 	r := &Report{Exit: ExitInternal, Dialects: []DialectReport{{Checks: []Check{passed, failed, failed, warned, silent, skipped, untold}}}}
-	r.Conclude(ConcludeOptions{})
+	r.Conclude(ExitCodeOptions{})
 	if r.Exit != 5 {
 		t.Errorf("a broken harness concludes with exit %d", r.Exit)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requirementCounts holds how many requirements have each verdict. It counts the requirements on
+// verdictTotals holds how many requirements have each verdict. It counts the requirements on
 // replies to test prompts separately, because they are not part of the protocol. It also holds how
 // many results of checks could not be judged.
-type requirementCounts struct {
+type verdictTotals struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
 	promptsByVerdict [spec.Error + 1]int // requirements of the test prompts; the index is the verdict
 	excluded         int                 // requirements that no check can judge; the other counts do not include them
@@ -21,7 +21,7 @@ type requirementCounts struct {
 }
 
 // addDialect adds the requirements of the dialect in d to the counts.
-func (t *requirementCounts) addDialect(d DialectReport) {
+func (t *verdictTotals) addDialect(d DialectReport) {
 	t.ignoresPrompts = t.ignoresPrompts || d.ignoresPrompts()
 	for _, r := range d.Requirements {
 		switch {
@@ -43,7 +43,7 @@ func (t *requirementCounts) addDialect(d DialectReport) {
 // unjudgedText returns how many results could not be judged, as text such as "2 checks", if no
 // requirement has the verdict error: the requirements of these checks may have been judged in other
 // scenarios. Otherwise, and if there are no such results, it returns "".
-func (t requirementCounts) unjudgedText() string {
+func (t verdictTotals) unjudgedText() string {
 	if t.errors == 0 || t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] > 0 {
 		return ""
 	}
@@ -59,7 +59,7 @@ func (d DialectReport) ignoresPrompts() bool {
 // hold; test prompts: 2 followed". If all numbers for the protocol are 0, "nothing to judge" takes
 // their place. If results could not be judged, but no requirement has the verdict error, the text
 // also states the number of these results.
-func (t requirementCounts) String() string {
+func (t verdictTotals) String() string {
 	var parts []string
 	add := func(n int, what string) {
 		if n > 0 {
@@ -94,10 +94,10 @@ func (t requirementCounts) String() string {
 	return s
 }
 
-// promptSummary returns how many requirements of the test prompts have each verdict, as text such as
-// "2 not followed (MUST), 1 followed". It returns "" if the dialect has none of these requirements,
-// or if the agent ignores the test prompts, so that none of them was tested.
-func (t requirementCounts) promptSummary() string {
+// promptSummary returns how many requirements of the test prompts have each verdict, as text such
+// as "2 not followed (MUST), 1 followed". It returns "" if the dialect has none of these
+// requirements, or if the agent ignores the test prompts, so that none of them was tested.
+func (t verdictTotals) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]
 	if t.ignoresPrompts && violated+n[spec.Passed] == 0 {
@@ -140,7 +140,7 @@ func (d DialectReport) summaryLine() string {
 	if c := d.fatalCause(); c != nil {
 		return strings.TrimSuffix("could not be tested: "+c.consequenceText(true), ": ") + d.otherFailures()
 	}
-	var t requirementCounts
+	var t verdictTotals
 	t.addDialect(d)
 	return t.String()
 }
@@ -190,10 +190,10 @@ func (r *Report) exitWord() string {
 
 // conclusionLine returns the last line of the report without the word that exitWord returns. The
 // line states the name of the dialect or the number of dialects, how many requirements have each
-// verdict, and the exit code. If the only dialect could not be tested, or if there is no dialect, it
-// states the reason instead of the numbers.
+// verdict, and the exit code. If the only dialect could not be tested, or if there is no dialect,
+// it states the reason instead of the numbers.
 func (r *Report) conclusionLine() string {
-	var t requirementCounts
+	var t verdictTotals
 	name, fatal := "no dialect", (*Cause)(nil)
 	for _, d := range r.Dialects {
 		t.addDialect(d)

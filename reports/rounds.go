@@ -133,8 +133,8 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 }
 
 // isMoreSevere reports whether the verdict v on a check is worse than the verdict other on the same
-// check. The verdict error, which means that nothing was judged, is worse than passed, but not worse
-// than warned or failed. For requirements, see worseOfRequirement.
+// check. The verdict error, which means that nothing was judged, is worse than passed, but not
+// worse than warned or failed. For requirements, see worseOfRequirement.
 func isMoreSevere(v, other spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
@@ -164,7 +164,7 @@ func (s *RoundMerger) Merged() *Report {
 			}
 		}
 	}
-	r.Conclude(ConcludeOptions{Strict: r.Strict})
+	r.Conclude(ExitCodeOptions{Strict: r.Strict})
 	r.Verdict, r.Exit = s.verdict, s.exit
 	return r
 }

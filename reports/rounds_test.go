@@ -26,7 +26,7 @@ func round(v spec.Verdict, harness ...string) *Report {
 	if len(harness) > 0 {
 		r.Exit = ExitInternal
 	}
-	r.Conclude(ConcludeOptions{})
+	r.Conclude(ExitCodeOptions{})
 	return r
 }
 
@@ -78,8 +78,8 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestCausesOfRounds checks that the merged report has the causes of all rounds, and that the results
-// of each round refer to their own.
+// TestCausesOfRounds checks that the merged report has the causes of all rounds, and that the
+// results of each round refer to their own.
 func TestCausesOfRounds(t *testing.T) {
 	withCause := func(v spec.Verdict, kind string) *Report {
 		r := round(v)

@@ -203,8 +203,8 @@ func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated [
 	s.writeExcerpt(b, "received", f.Response)
 }
 
-// writeRequirements writes the text and the source of the requirements in violated. Unless s.Verbose
-// is set, it writes only the ids of those after the first maxFindingGroups.
+// writeRequirements writes the text and the source of the requirements in violated. Unless
+// s.Verbose is set, it writes only the ids of those after the first maxFindingGroups.
 func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
@@ -239,7 +239,7 @@ func joinRequirements(list []RequirementResult) string {
 
 // text returns the violation as one line for a report, with at most limit columns of the message of
 // the finding.
-func (v furtherViolation) text(limit int) string {
+func (v otherViolatedRequirement) text(limit int) string {
 	return fmt.Sprintf("%s %s, scenario %s: %s", v.Level, v.ID, v.Scenario, truncateText(v.Finding.Message, limit))
 }
 

@@ -129,7 +129,7 @@ func TestLastLine(t *testing.T) {
 		if test.dialects == nil {
 			r.Incomplete = "no request came"
 		}
-		r.Conclude(ConcludeOptions{})
+		r.Conclude(ExitCodeOptions{})
 		lines := strings.Split(strings.TrimSuffix(textOf(t, r, TextStyle{}), "\n"), "\n")
 		if got := lines[len(lines)-1]; got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)

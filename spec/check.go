@@ -36,8 +36,9 @@ type Check struct {
 
 	// Watch starts one application of the rule to one conversation and returns a function, which is
 	// never nil. [Run] calls that function with each event that the rule sees (see AllPrincipals),
-	// in order and never concurrently. In each exchange, HTTPRequest comes first, then HTTPResponse,
-	// and BodyEnd last. After the last event, Run calls the functions given to [Pass.AtEnd].
+	// in order and never concurrently. In each exchange, HTTPRequest comes first, then
+	// HTTPResponse, and BodyEnd last. After the last event, Run calls the functions given to
+	// [Pass.AtEnd].
 	//
 	// Events, and what they refer to, never change afterwards, so the returned function may retain
 	// them.
@@ -60,7 +61,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // A Pass is the application of one check to one conversation. The check reports its judgements by
 // calling [Pass.Judge].
 type Pass struct {
-	obligation Obligation
+	obligation PlannedCheck
 	judged     map[string]int // number of judgements by requirement id; the key "" is for those without one
 	violated   map[string]int // number of failed judgements, with the same keys
 	findings   []Finding
@@ -80,19 +81,20 @@ type Finding struct {
 }
 
 // MaxFindings is the maximum number of findings that one check keeps per conversation and
-// requirement, to keep reports readable. Further findings are only counted; see [Result.Dropped].
+// requirement, to keep reports readable. Further findings are only counted; see
+// [CheckResult.Dropped].
 const MaxFindings = 50
 
 // Judge records one judgement: whether the event e conforms to the rule. The judgement is about the
 // requirement with the id e.Requirement. If that id is "", Judge selects the requirement according
 // to the About fields of the requirements. If these do not select exactly one, the judgement is
-// about no single requirement (see [Result.VerdictOn]).
+// about no single requirement (see [CheckResult.VerdictOn]).
 //
 // If ok is false, Judge also records a finding with e as evidence, up to the limit [MaxFindings].
 // The message of the finding is formatted as by fmt.Sprintf. It must state what was seen and what
-// is required, in the terms of the dialect. Judge may modify args. If e is a part of a response that
-// violates its schema, Judge appends the first violation to the message, because a value of a wrong
-// type is absent from the fields of e.
+// is required, in the terms of the dialect. Judge may modify args. If e is a part of a response
+// that violates its schema, Judge appends the first violation to the message, because a value of a
+// wrong type is absent from the fields of e.
 //
 // The verdict on a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
@@ -176,19 +178,19 @@ func truncate(s string, limit int) string {
 // returns has one result for each obligation of the plan, in the same order. If onFinding is not
 // nil, Run calls it as soon as a finding is made, with the finding and the obligation whose check
 // made it. Findings beyond [MaxFindings] are not reported to onFinding.
-func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
+func Run(plan Plan, events iter.Seq[Event], onFinding func(PlannedCheck, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
-	checks := make([]watcher, len(plan.Obligations))
+	checks := make([]eventObserver, len(plan.Obligations))
 	state := &sharedState{shared: map[sharedValueKey]any{}}
 	for i, d := range plan.Obligations {
 		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
 		if onFinding != nil {
 			passes[i].onFinding = func(f Finding) { onFinding(d, f) }
 		}
-		checks[i] = watcher{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
+		checks[i] = eventObserver{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
 	}
 	progress := completeRunDetector{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
-	watchers := slices.Concat([]watcher{{progress.observe, false}}, state.observers, checks)
+	watchers := slices.Concat([]eventObserver{{progress.observe, false}}, state.observers, checks)
 	for e := range events {
 		for _, w := range watchers {
 			if e.Principal == PrimaryUser || w.allPrincipals {
@@ -205,8 +207,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return progress.Evaluation
 }
 
-// A watcher receives the events of a conversation from [Run].
-type watcher struct {
+// An eventObserver receives the events of a conversation from [Run].
+type eventObserver struct {
 	observe       func(Event) // called for each event
 	allPrincipals bool        // false: observe is called only for events of exchanges of the primary user
 }

@@ -4,8 +4,8 @@ package spec
 // functions given to [Pass.AtEnd].
 type sharedState struct {
 	shared    map[sharedValueKey]any
-	observers []watcher // update the shared values; called with each event before the checks
-	atEnd     []func()  // to be called after the last event
+	observers []eventObserver // update the shared values; called with each event before the checks
+	atEnd     []func()        // to be called after the last event
 }
 
 // A sharedValueKey identifies a shared value. Checks with AllPrincipals see more events than other
@@ -39,7 +39,7 @@ func Shared[T any](p *Pass, name string, create func() (value T, observe func(Ev
 	value, observe := create()
 	p.run.shared[key] = value
 	if observe != nil {
-		p.run.observers = append(p.run.observers, watcher{observe, key.allPrincipals})
+		p.run.observers = append(p.run.observers, eventObserver{observe, key.allPrincipals})
 	}
 	return value
 }

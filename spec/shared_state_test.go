@@ -13,8 +13,8 @@ import (
 // are called.
 func TestShared(t *testing.T) {
 	var log []string
-	check := func(id string, allPrincipals bool) spec.Obligation {
-		return spec.Obligation{Check: &spec.Check{ID: id, AllPrincipals: allPrincipals, Watch: func(p *spec.Pass) func(spec.Event) {
+	check := func(id string, allPrincipals bool) spec.PlannedCheck {
+		return spec.PlannedCheck{Check: &spec.Check{ID: id, AllPrincipals: allPrincipals, Watch: func(p *spec.Pass) func(spec.Event) {
 			count := spec.Shared(p, "count", func() (*int, func(spec.Event)) {
 				n := new(int)
 				p.AtEnd(func() { log = append(log, fmt.Sprintf("counted %d", *n)) })
@@ -24,7 +24,7 @@ func TestShared(t *testing.T) {
 			return func(spec.Event) { log = append(log, fmt.Sprintf("%s sees %d", id, *count)) }
 		}}}
 	}
-	plan := spec.Plan{Obligations: []spec.Obligation{check("a", false), check("b", false), check("c", true)}}
+	plan := spec.Plan{Obligations: []spec.PlannedCheck{check("a", false), check("b", false), check("c", true)}}
 	spec.Run(plan, slices.Values([]spec.Event{
 		{Kind: spec.RunStart}, {Kind: spec.RunStart, Principal: spec.OtherUser}, {Kind: spec.RunEnd},
 	}), nil)

@@ -77,15 +77,15 @@ type Exclusion struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-// An Obligation is a check together with those requirements of a dialect that name the check.
-type Obligation struct {
+// A PlannedCheck is a check together with those requirements of a dialect that name the check.
+type PlannedCheck struct {
 	Check        *Check
 	Requirements []Requirement // never empty
 }
 
 // A Plan lists the checks by which a target is judged, each with the requirements that it judges.
 type Plan struct {
-	Obligations []Obligation
+	Obligations []PlannedCheck
 	HasRunStart bool // the dialect has the kind [RunStart]
 	HasRunEnd   bool // the dialect has the kind [RunEnd]
 }
@@ -96,7 +96,7 @@ type Plan struct {
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
-		obligation := Obligation{Check: c}
+		obligation := PlannedCheck{Check: c}
 		for _, r := range catalogue {
 			if slices.Contains(r.Checks, c.ID) {
 				obligation.Requirements = append(obligation.Requirements, r)
@@ -138,11 +138,13 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 // Requirement returns the requirement that f, a finding of the check, violates. This is the
 // requirement with the id f.Event.Requirement. If the obligation has no requirement with that id,
 // in particular if the id is "", Requirement returns the strictest requirement of the obligation.
-func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
+func (d PlannedCheck) Requirement(f Finding) Requirement {
+	return d.requirementByID(f.Event.Requirement)
+}
 
 // requirementByID returns the requirement of d that has the given id. If there is none, it returns
 // the strictest requirement of d.
-func (d Obligation) requirementByID(id string) Requirement {
+func (d PlannedCheck) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {
 		if r.ID == id {
@@ -160,7 +162,7 @@ func (d Obligation) requirementByID(id string) Requirement {
 // requirement with an empty About. It returns "" if there is more than one such requirement or
 // none, and also if the obligation has only one requirement, because there is then nothing to
 // select.
-func (d Obligation) requirementFor(e Event) string {
+func (d PlannedCheck) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
 		switch {
@@ -180,7 +182,7 @@ func (d Obligation) requirementFor(e Event) string {
 }
 
 // Level returns the strictest level among the requirements of the obligation.
-func (d Obligation) Level() Level {
+func (d PlannedCheck) Level() Level {
 	return d.requirementByID("").Level
 }
 
@@ -208,9 +210,9 @@ func (v Verdict) String() string { return verdictNames[v] }
 // error.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Result is the outcome of one check for one conversation.
-type Result struct {
-	Obligation Obligation
+// A CheckResult is the outcome of one check for one conversation.
+type CheckResult struct {
+	Obligation PlannedCheck
 	Verdict    Verdict
 	Judged     int // number of judgements
 	Findings   []Finding
@@ -224,8 +226,8 @@ type Result struct {
 
 // newResult returns the result for the obligation d, computed from what its check recorded in p. It
 // leaves out findings about requirements of level May.
-func newResult(d Obligation, p Pass) Result {
-	r := Result{Obligation: d, judged: map[string]int{}}
+func newResult(d PlannedCheck, p Pass) CheckResult {
+	r := CheckResult{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
 		// A permission that was not used is not a judgement.
 		if d.requirementByID(id).Level.FailureVerdict() == Silent {
@@ -250,14 +252,14 @@ func newResult(d Obligation, p Pass) Result {
 	return r
 }
 
-// VerdictOn returns the verdict on one requirement of the obligation. If [Result.Overrule] was
+// VerdictOn returns the verdict on one requirement of the obligation. If [CheckResult.Overrule] was
 // called, this is the verdict given to Overrule. Otherwise it is the worst of the following:
 //   - [Silent]
 //   - [Passed], if a judgement names the requirement, or if there are judgements and none of them
 //     names a requirement
 //   - the verdict of [Level.FailureVerdict], if a finding names the requirement or names none, or
-//     if [Result.BreakPromise] marked the requirement as violated
-func (r Result) VerdictOn(requirement Requirement) Verdict {
+//     if [CheckResult.BreakPromise] marked the requirement as violated
+func (r CheckResult) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
 	}
@@ -279,7 +281,7 @@ func (r Result) VerdictOn(requirement Requirement) Verdict {
 // Overrule sets the verdict of the result, and the verdict on each of its requirements, to v. For
 // example, v is [Skipped] if the target lacks a capability. The text why becomes the note of the
 // result.
-func (r *Result) Overrule(v Verdict, why string) {
+func (r *CheckResult) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
@@ -287,7 +289,7 @@ func (r *Result) Overrule(v Verdict, why string) {
 // marks as violated each requirement of the obligation on which the verdict is [Silent], except
 // those of level [May], and raises the verdict accordingly. BreakPromise reports whether it marked
 // any. If so, the text why becomes the note of the result.
-func (r *Result) BreakPromise(why string) bool {
+func (r *CheckResult) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
 		if cost := requirement.Level.FailureVerdict(); cost > Silent && r.VerdictOn(requirement) == Silent {
@@ -303,9 +305,9 @@ func (r *Result) BreakPromise(why string) bool {
 
 // Add adds to the result a finding that the check itself does not make, such as that a reply lacks
 // the promised text. The event e is the evidence, and e.Requirement is the id of the violated
-// requirement (see [Obligation.Requirement] if it is ""). Add raises the verdict according to the
+// requirement (see [PlannedCheck.Requirement] if it is ""). Add raises the verdict according to the
 // level of that requirement. The message is formatted as by fmt.Sprintf.
-func (r *Result) Add(e Event, format string, args ...any) {
+func (r *CheckResult) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
 	}
@@ -319,7 +321,7 @@ func (r *Result) Add(e Event, format string, args ...any) {
 // An Evaluation holds the results of all checks for one conversation, and the facts that decide
 // whether these results are meaningful.
 type Evaluation struct {
-	Results  []Result
+	Results  []CheckResult
 	Complete bool // at least one exchange streams a complete run
 
 	Recognized      bool // at least one frame is a valid frame of the dialect

@@ -10,7 +10,7 @@ import (
 
 // heard returns the result of a check with the given requirements that makes the given judgements
 // on one conversation.
-func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
+func heard(laws []spec.Requirement, evidence ...judgement) spec.CheckResult {
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
 		p.AtEnd(func() {
 			for _, j := range evidence {
@@ -19,7 +19,7 @@ func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
 		})
 		return func(spec.Event) {}
 	}}
-	duties := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: laws}}}
+	duties := spec.Plan{Obligations: []spec.PlannedCheck{{Check: check, Requirements: laws}}}
 	return spec.Run(duties, slices.Values([]spec.Event{}), nil).Results[0]
 }
 
@@ -80,7 +80,7 @@ func TestAbout(t *testing.T) {
 		{[]spec.Event{{Kind: spec.RunEnd}, {Kind: spec.RunError, Text: "bad"}}, spec.Passed, spec.Failed},
 		{[]spec.Event{{Kind: spec.RunEnd}}, spec.Passed, spec.Silent},
 	} {
-		duties := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: []spec.Requirement{end, failure}}}}
+		duties := spec.Plan{Obligations: []spec.PlannedCheck{{Check: check, Requirements: []spec.Requirement{end, failure}}}}
 		r := spec.Run(duties, slices.Values(test.events), nil).Results[0]
 		if r.VerdictOn(end) != test.end || r.VerdictOn(failure) != test.failure {
 			t.Errorf("%v: the end is %v, the failure %v; want %v, %v", test.events, r.VerdictOn(end), r.VerdictOn(failure), test.end, test.failure)
@@ -126,7 +126,7 @@ func TestUnmeasured(t *testing.T) {
 		of   spec.Evaluation
 		want spec.Verdict
 	}{{asked, spec.Failed}, {foreign, spec.Silent}, {garbage, spec.Silent}} {
-		test.of.Results = []spec.Result{broken}
+		test.of.Results = []spec.CheckResult{broken}
 		if got := spec.RequireCompleteExchange([]spec.Evaluation{test.of})[0].Results[0]; got.Verdict != test.want || (got.Judged > 0) != (test.want == spec.Failed) {
 			t.Errorf("%+v: a finding is %v by %d judgements, want %v", test.of, got.Verdict, got.Judged, test.want)
 		}

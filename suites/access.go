@@ -219,18 +219,19 @@ const disconnectTimeout = 6 * time.Second
 // refuses that one. The scenario then closes all streams and requests a stream again, until the
 // server accepts it or [disconnectTimeout] has passed.
 func runStreamLimit(t *Conversation) {
-	// All streams belong to one run, so that the limit is reached whether it is per user, thread or run.
+	// All streams belong to one run, so that the limit is reached whether it is per user, thread or
+	// run.
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
 	}
 	cursor := t.readFirstCursor()
-	h := openStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{})}
+	h := heldStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{})}
 	for held := 0; held < t.target.StreamLimit && h.retryWhileFull(h.open); held++ {
 	}
 	h.conversation.Sleep(settleDelay)
 	h.tryOpen()
 	if cursor != "" {
-		resumed := openStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{Cursor: cursor})}
+		resumed := heldStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{Cursor: cursor})}
 		resumed.tryOpen()
 	}
 	h.closeAt.Store(time.Now().Add(settleDelay).UnixNano())
@@ -241,8 +242,8 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// openStreams is a set of streams of one run, which the client keeps open until the time closeAt.
-type openStreams struct {
+// heldStreams is a set of streams of one run, which the client keeps open until the time closeAt.
+type heldStreams struct {
 	conversation *Conversation
 	request      spec.Request   // requests a stream of the run
 	closeAt      atomic.Int64   // the time at which to close the streams, in Unix nanoseconds; 0: not set yet
@@ -255,7 +256,7 @@ const settleDelay = 50 * time.Millisecond
 
 // tryOpen requests a stream and closes the connection after the first event. It returns the status
 // code of the response, or 0 if there is no response.
-func (h *openStreams) tryOpen() (status int) {
+func (h *heldStreams) tryOpen() (status int) {
 	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
 		status = r.Status
 		return false
@@ -266,7 +267,7 @@ func (h *openStreams) tryOpen() (status int) {
 // open requests a stream and waits for the first bytes of its body. It returns the status code of
 // the response, or 0 if there is no response or the body of a response with status 200 is empty. A
 // goroutine of h.group reads the rest of the stream and closes the connection after h.closeAt.
-func (h *openStreams) open() int {
+func (h *heldStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
 		responded, late := false, false
@@ -290,7 +291,7 @@ func (h *openStreams) open() int {
 // retryWhileFull calls open, which requests a stream and returns the status code, until the status
 // is neither 429 nor 503. It gives up after [disconnectTimeout] or when the context of the
 // conversation is done. It reports whether the last status was 200.
-func (h *openStreams) retryWhileFull(open func() int) bool {
+func (h *heldStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()
 		if !isBusyStatus(status) || time.Since(began) > disconnectTimeout {

@@ -253,7 +253,7 @@ func (d *Diagnosis) dropUnused() {
 // explainsResult reports whether the cause alone explains why r, a check result of p, did not pass.
 // The argument judged states whether the check of r judged anything in any scenario of the test
 // run.
-func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
+func (c Cause) explainsResult(p ScenarioResult, r spec.CheckResult, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
 		return false

@@ -115,14 +115,14 @@ func ExampleTarget_checks() {
 	defer srv.Close()
 	target.Only = []string{"house.*"}
 	target.PromptOverrides = map[string]string{"text": "conformance:text # Hello"}
-	target.Checks = []spec.Obligation{{Check: noMarkdown, Requirements: []spec.Requirement{{
+	target.Checks = []spec.PlannedCheck{{Check: noMarkdown, Requirements: []spec.Requirement{{
 		ID: "house.style", Level: spec.Should, Quote: "Answers are plain text.", Source: "derived: our style guide",
 	}}}}
 	results, err := suites.Run(context.Background(), target, nil)
 	if err != nil {
 		panic(err)
 	}
-	var all []spec.Result
+	var all []spec.CheckResult
 	for _, p := range results {
 		if p.Scenario.Name == "text" {
 			all = append(all, p.Evaluation.Results...)

@@ -54,7 +54,7 @@ func Declare(t Target, base func() *url.URL) {
 
 // specLabels returns the labels of the spec for the obligation d: the ids of its check and of its
 // requirements.
-func specLabels(d spec.Obligation) Labels {
+func specLabels(d spec.PlannedCheck) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
 		all = append(all, r.ID)
@@ -65,7 +65,7 @@ func specLabels(d spec.Obligation) Labels {
 // reportResult makes the current Ginkgo spec pass, fail or be skipped, according to the verdict of
 // r. For [spec.Warned], the spec passes and its report contains the warning. reportResult must be
 // called in a spec.
-func reportResult(r spec.Result) {
+func reportResult(r spec.CheckResult) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
 		Fail(resultSummary(r))
@@ -79,7 +79,7 @@ func reportResult(r spec.Result) {
 // resultSummary returns a description of the first finding of r, in several lines: its position and
 // message, the bytes of the event, and the violated requirement. If r has no findings, it returns
 // r.Note.
-func resultSummary(r spec.Result) string {
+func resultSummary(r spec.CheckResult) string {
 	if len(r.Findings) == 0 {
 		return r.Note
 	}

@@ -91,13 +91,13 @@ const leaveSilent = 1300 * time.Millisecond
 // reads both streams from the beginning. Checks verify that both runs continue, and that the
 // resumed stream is complete.
 func runIdleEnded(t *Conversation) {
-	var runs []runRef
+	var runs []runIdentity
 	for range 2 {
 		t.Thread = t.NewID()
 		if !t.StartRun("prompt", t.PromptEvent("idle", "3500")) {
 			return
 		}
-		runs = append(runs, runRef{t.Thread, t.Run})
+		runs = append(runs, runIdentity{t.Thread, t.Run})
 	}
 	t.readStream("", wire.StopWhen{Elapsed: leaveSilent})
 	t.Thread, t.Run = runs[0].thread, runs[0].id

@@ -22,8 +22,8 @@ type Limits struct {
 	RunTimeout  time.Duration // maximum duration of the whole test run; default: no limit
 	RunElapsed  time.Duration // part of RunTimeout that has already passed, in the test runs of other dialects or rounds
 	// MaxBytes is the maximum size of one response body in bytes; default: 64 MiB. The limit on the
-	// total size of all streams is four times MaxBytes, but at least 256 MiB. The same limit applies
-	// to the total size of all other responses.
+	// total size of all streams is four times MaxBytes, but at least 256 MiB. The same limit
+	// applies to the total size of all other responses.
 	MaxBytes int
 	// MaxEvents is the maximum number of events of one stream, including comments; default:
 	// 200,000. The limit on the total number of events of all streams is three times MaxEvents, but
@@ -41,7 +41,8 @@ const (
 )
 
 // withDefaults returns a copy of l in which the fields IdleTimeout, MaxBytes and MaxEvents have
-// their defaults if they are zero in l. The argument timeout is the maximum duration of one exchange.
+// their defaults if they are zero in l. The argument timeout is the maximum duration of one
+// exchange.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	l.IdleTimeout = cmp.Or(l.IdleTimeout, min(DefaultIdleTimeout, timeout))
 	l.MaxBytes, l.MaxEvents = cmp.Or(l.MaxBytes, DefaultMaxBytes), cmp.Or(l.MaxEvents, DefaultMaxEvents)
@@ -66,9 +67,9 @@ const maxLargeConversations = 1
 const maxOverruns = 2
 
 // Limits on the totals of all streams, and of all other responses, as multiples of the limit on one
-// response or of its default, whichever is larger. After a total exceeds its limit, the client sends
-// no more requests for that kind of response. These limits bound the duration of a test run against a
-// server whose responses are all slightly below the limits on one response.
+// response or of its default, whichever is larger. After a total exceeds its limit, the client
+// sends no more requests for that kind of response. These limits bound the duration of a test run
+// against a server whose responses are all slightly below the limits on one response.
 const (
 	fullSizedStreams   = 3 // limit on the total number of events, as a multiple of Limits.MaxEvents
 	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
@@ -106,8 +107,8 @@ type limitTracker struct {
 type responseVolume struct{ events, bytes int }
 
 // newRunResources returns the shared state of a new test run. The argument l contains the limits on
-// one response, and streamLimit is the number of streams that a user may have open at the same time,
-// or 0 if that is unknown.
+// one response, and streamLimit is the number of streams that a user may have open at the same
+// time, or 0 if that is unknown.
 func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	b := &sharedRunState{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -173,9 +174,9 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	}
 }
 
-// An eventTooLargeError is the reason why the client stopped reading a stream with an event that was
-// too large. Its value is the limit that the event exceeded, in bytes. Checks judge the received
-// part of the stream.
+// An eventTooLargeError is the reason why the client stopped reading a stream with an event that
+// was too large. Its value is the limit that the event exceeded, in bytes. Checks judge the
+// received part of the stream.
 type eventTooLargeError int
 
 func (e eventTooLargeError) Error() string {
@@ -201,17 +202,17 @@ func (e *limitTracker) withContext(parent context.Context) (ctx context.Context,
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// A runTimeoutError is the cause of a context that was cancelled because the test run exceeded
+// A suiteTimeoutError is the cause of a context that was cancelled because the test run exceeded
 // [Limits.RunTimeout]. The field limit is the value of RunTimeout.
-type runTimeoutError struct{ limit time.Duration }
+type suiteTimeoutError struct{ limit time.Duration }
 
-func (e runTimeoutError) Error() string {
+func (e suiteTimeoutError) Error() string {
 	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
 // IsRunTimeout reports whether err, such as a [ScenarioResult.IncompleteReason], means that the
 // test run was stopped because it exceeded [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
-	_, ok := errors.AsType[runTimeoutError](err)
+	_, ok := errors.AsType[suiteTimeoutError](err)
 	return ok
 }

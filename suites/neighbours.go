@@ -200,11 +200,11 @@ const readTimeout = 2 * time.Second
 func runSimilarRuns(t *Conversation) {
 	first, second := t.Thread, t.NewID()
 	names := similarNames(t.NewID())
-	runs := []runRef{{second, names[0]}}
+	runs := []runIdentity{{second, names[0]}}
 	for _, name := range append(names, names[0]+"&=0") {
-		runs = append(runs, runRef{first, name})
+		runs = append(runs, runIdentity{first, name})
 	}
-	missing := runRef{first, names[0][:len(names[0])-2]} // a run that does not exist
+	missing := runIdentity{first, names[0][:len(names[0])-2]} // a run that does not exist
 	var streams []spec.Request
 	for i, r := range runs {
 		if t.Thread = r.thread; t.startIfTaken(r.id, t.PromptEvent("text", "of run "+strconv.Itoa(i))) {
@@ -229,12 +229,13 @@ func (t *Conversation) listenIfTaken() {
 	t.forgetIfRefused(func() { t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Elapsed: readTimeout}) })
 }
 
-// runRunIDs plays the run-ids scenario. It starts runs with different unusual ids in one thread, and
-// a run with one of these ids in another thread. Checks verify that the responses contain the same
-// ids. Runs whose ids the server refuses are ignored. runRunIDs sends nothing if requests do not
-// contain the id of the run.
+// runRunIDs plays the run-ids scenario. It starts runs with different unusual ids in one thread,
+// and a run with one of these ids in another thread. Checks verify that the responses contain the
+// same ids. Runs whose ids the server refuses are ignored. runRunIDs sends nothing if requests do
+// not contain the id of the run.
 func runRunIDs(t *Conversation) {
-	// No id is used twice in a thread: servers may merge messages whose ids, made from it, are the same.
+	// No id is used twice in a thread: servers may merge messages whose ids, made from it, are the
+	// same.
 	if t.Run = t.NewID(); t.dialect.ParseRequest(t.BuildRequest("prompt", t.PromptEvent("text", "one"))).Run != t.Run {
 		return
 	}
@@ -363,10 +364,10 @@ func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 func runCancelOlder(t *Conversation) {
 	thread, other := t.Thread, t.NewID()
 	older := "Run-" + t.NewID()
-	t.cancelOlder("prompt", runRef{thread, older}, []runRef{{thread, older + "0"}, {other, older}, {thread, strings.ToLower(older)}})
-	t.cancelOlder("prompt", runRef{thread, older + "%41\u00e9"}, []runRef{{thread, older + "%41e\u0301"}, {thread, older + "A\u00e9"}})
+	t.cancelOlder("prompt", runIdentity{thread, older}, []runIdentity{{thread, older + "0"}, {other, older}, {thread, strings.ToLower(older)}})
+	t.cancelOlder("prompt", runIdentity{thread, older + "%41\u00e9"}, []runIdentity{{thread, older + "%41e\u0301"}, {thread, older + "A\u00e9"}})
 	if t.HasTemplate("automation") {
-		t.cancelOlder("automation", runRef{thread, t.NewID()}, []runRef{{thread, t.NewID()}})
+		t.cancelOlder("automation", runIdentity{thread, t.NewID()}, []runIdentity{{thread, t.NewID()}})
 	}
 }
 
@@ -375,7 +376,7 @@ func runCancelOlder(t *Conversation) {
 // the client reads the other streams. The argument template is the name of the template for the
 // requests that start the runs. If the server refuses the first one, cancelOlder sends no further
 // requests. If the stream limit is 1, it sends none.
-func (t *Conversation) cancelOlder(template string, older runRef, younger []runRef) {
+func (t *Conversation) cancelOlder(template string, older runIdentity, younger []runIdentity) {
 	limit := t.target.StreamLimit
 	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {
 		return

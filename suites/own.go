@@ -17,7 +17,7 @@ func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios
 // kind of event that the dialect does not have. If an obligation has no requirements, the copy has
 // one of level MUST, with the id and the title of the check. In the copies, the field Checks of
 // each requirement contains the id of the check.
-func (t *Target) ownObligations() (all []spec.Obligation) {
+func (t *Target) ownObligations() (all []spec.PlannedCheck) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {
 		if slices.ContainsFunc(o.Check.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {

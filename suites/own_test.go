@@ -33,7 +33,7 @@ func TestOwnInvalid(t *testing.T) {
 	for name, test := range map[string]struct {
 		field     string
 		scenarios []suites.Scenario
-		checks    []spec.Obligation
+		checks    []spec.PlannedCheck
 	}{
 		"no name":            {"Scenarios", []suites.Scenario{{Run: run}}, nil},
 		"no function":        {"Scenarios", []suites.Scenario{{Name: "mine"}}, nil},
@@ -41,12 +41,12 @@ func TestOwnInvalid(t *testing.T) {
 		"a sequence":         {"Scenarios", []suites.Scenario{{Name: "sequence-1", Run: run}}, nil},
 		"a combination":      {"Scenarios", []suites.Scenario{{Name: "combination-1", Run: run}}, nil},
 		"a scenario twice":   {"Scenarios", []suites.Scenario{{Name: "mine", Run: run}, {Name: "mine", Run: run}}, nil},
-		"no check":           {"Checks", nil, []spec.Obligation{{}}},
-		"no Watch":           {"Checks", nil, []spec.Obligation{{Check: &spec.Check{ID: "own.a", Doc: "a"}}}},
-		"a check of clients": {"Checks", nil, []spec.Obligation{{Check: clients}}},
-		"a known check":      {"Checks", nil, []spec.Obligation{{Check: greets("run.ends")}}},
-		"a check twice":      {"Checks", nil, []spec.Obligation{{Check: greets("own.a")}, {Check: greets("own.a")}}},
-		"no level":           {"Checks", nil, []spec.Obligation{{Check: greets("own.a"), Requirements: []spec.Requirement{{ID: "own.x"}}}}},
+		"no check":           {"Checks", nil, []spec.PlannedCheck{{}}},
+		"no Watch":           {"Checks", nil, []spec.PlannedCheck{{Check: &spec.Check{ID: "own.a", Doc: "a"}}}},
+		"a check of clients": {"Checks", nil, []spec.PlannedCheck{{Check: clients}}},
+		"a known check":      {"Checks", nil, []spec.PlannedCheck{{Check: greets("run.ends")}}},
+		"a check twice":      {"Checks", nil, []spec.PlannedCheck{{Check: greets("own.a")}, {Check: greets("own.a")}}},
+		"no level":           {"Checks", nil, []spec.PlannedCheck{{Check: greets("own.a"), Requirements: []spec.Requirement{{ID: "own.x"}}}}},
 	} {
 		target := valid
 		target.Scenarios, target.Checks = test.scenarios, test.checks
@@ -66,7 +66,7 @@ func TestOwnChecks(t *testing.T) {
 	foreign := greets("own.foreign")
 	foreign.Needs = []spec.Kind{spec.History}
 	idle := &spec.Check{ID: "own.idle", Doc: "never judges", Watch: func(*spec.Pass) func(spec.Event) { return func(spec.Event) {} }}
-	target.Checks = []spec.Obligation{{Check: greets("own.greets")}, {Check: foreign}, {Check: idle}}
+	target.Checks = []spec.PlannedCheck{{Check: greets("own.greets")}, {Check: foreign}, {Check: idle}}
 	target.Scenarios = []suites.Scenario{
 		{Name: "mine", Doc: "my own", ExpectedChecks: []string{"own.greets", "own.idle"}, Run: func(c *suites.Conversation) {
 			c.Send(spec.Request{Method: "GET", Target: "/nothing-is-here"})

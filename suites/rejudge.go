@@ -80,7 +80,7 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 // describeResult returns a description of a result in one line, which diffEvaluations compares. It
 // contains the verdict, the number of judgements, the first [maxComparedFindings] findings and the
 // note. If there are more findings, it also contains their total number.
-func describeResult(r spec.Result) string {
+func describeResult(r spec.CheckResult) string {
 	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
 	for i, f := range r.Findings {
 		if i == maxComparedFindings {

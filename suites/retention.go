@@ -152,7 +152,7 @@ const judgeGrace = time.Second
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
-		if _, late := context.Cause(ctx).(runTimeoutError); late {
+		if _, late := context.Cause(ctx).(suiteTimeoutError); late {
 			return
 		}
 		select {

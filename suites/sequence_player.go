@@ -8,20 +8,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A sequencePlayer plays the actions of a sequence in one conversation. It records the threads, runs,
-// cursors and files to which later actions refer. The keys of its maps are the numbers of the actions
-// that started the runs or uploaded the files.
+// A sequencePlayer plays the actions of a sequence in one conversation. It records the threads,
+// runs, cursors and files to which later actions refer. The keys of its maps are the numbers of the
+// actions that started the runs or uploaded the files.
 type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
-	runs           map[int]runRef
+	runs           map[int]runIdentity
 	seenCursors    map[int][]string     // cursors from which the run can be resumed
 	pendingReplies map[int]pendingInput // reply to the tool call or interrupt of the run, if not sent yet
 	uploads        map[int]uploadedFile
 }
 
-// A runRef identifies a run by its id and the id of its thread.
-type runRef struct{ thread, id string }
+// A runIdentity identifies a run by its id and the id of its thread.
+type runIdentity struct{ thread, id string }
 
 // A pendingInput is a tool result, or an answer to an interrupt, that the client has not sent yet.
 // The request is built from the template with the name in the field template and from the event.
@@ -42,7 +42,7 @@ type uploadedFile struct {
 // It sets t.Thread to the first of these threads.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
-		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
+		Conversation: t, runs: map[int]runIdentity{}, seenCursors: map[int][]string{},
 		pendingReplies: map[int]pendingInput{}, uploads: map[int]uploadedFile{},
 	}
 	for i := range threadCount {
@@ -80,7 +80,7 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	if !a.StartRun(template, e) {
 		return false
 	}
-	a.runs[s.number] = runRef{a.Thread, a.Run}
+	a.runs[s.number] = runIdentity{a.Thread, a.Run}
 	return true
 }
 
@@ -195,7 +195,7 @@ func (a *sequencePlayer) disconnect(s action) {
 	a.Thread, a.Run = a.threads[s.subject], a.NewID()
 	r := a.BuildRequest("prompt", a.PromptEvent("slow", slowPromptArgs))
 	if a.send(r, wire.StopWhen{Frames: 1 + int(s.choice%5)}) {
-		a.runs[s.number] = runRef{a.Thread, a.Run}
+		a.runs[s.number] = runIdentity{a.Thread, a.Run}
 	}
 }
 
@@ -210,8 +210,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 }
 
 // runConcurrently starts a slow run on the first thread. While the stream of that run is open, it
-// starts another run on the second thread and reads its stream. It records the first run in a.runs as
-// the run of action s.
+// starts another run on the second thread and reads its stream. It records the first run in a.runs
+// as the run of action s.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", a.text(s))
 	template := "listen"
@@ -233,9 +233,9 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	if !ok {
 		return
 	}
-	a.runs[s.number] = runRef{a.Thread, a.Run}
+	a.runs[s.number] = runIdentity{a.Thread, a.Run}
 	if second, ok := begin(2, text); ok {
-		a.runs[-s.number] = runRef{a.Thread, a.Run} // no action refers to this run
+		a.runs[-s.number] = runIdentity{a.Thread, a.Run} // no action refers to this run
 		a.DuringStream(first, 1, func() { a.Send(second) })
 	}
 }

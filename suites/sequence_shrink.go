@@ -153,7 +153,7 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 type findingKey struct{ check, requirement string }
 
 // idOf returns the key of f, a finding of the check result r.
-func idOf(r spec.Result, f spec.Finding) findingKey {
+func idOf(r spec.CheckResult, f spec.Finding) findingKey {
 	return findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
 }
 

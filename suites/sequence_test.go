@@ -231,7 +231,7 @@ func TestSequencesRespect(t *testing.T) {
 	}
 }
 
-func findings(r spec.Result) string {
+func findings(r spec.CheckResult) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.Obligation.Requirement(f).ID)

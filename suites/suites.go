@@ -49,15 +49,15 @@ type Target struct {
 	Skip                []string          // globs of check ids, requirement ids and scenario names not to test
 	RefusalsAbout       []string          // ids of the requirements to test with invalid requests; empty: all
 
-	// Scenarios are played in addition to [Scenarios], if they apply to the dialect. Each must have a
-	// Run function and a unique name.
+	// Scenarios are played in addition to [Scenarios], if they apply to the dialect. Each must have
+	// a Run function and a unique name.
 	Scenarios []Scenario
 
-	// Checks judge all conversations, in addition to the checks of the dialect. The id of each check
-	// must be unique. The requirements of an obligation contain the levels and the texts for
+	// Checks judge all conversations, in addition to the checks of the dialect. The id of each
+	// check must be unique. The requirements of an obligation contain the levels and the texts for
 	// reports. An obligation without requirements gets one of level MUST, with the id and the title
 	// of the check.
-	Checks []spec.Obligation
+	Checks []spec.PlannedCheck
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent findings
 	Sequences     int           // number of generated sequences to play, at most [MaxSequences]
@@ -104,11 +104,11 @@ type ScenarioResult struct {
 // Calls are not concurrent.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays the selected scenarios, sequences and combinations, and returns their evaluated results:
-// first those of [Scenarios], then those of t.Scenarios, of the sequences and of the combinations, in
-// order. Unless progress is nil, Run calls it after each of them. If ctx is done, the remaining ones
-// are not played. Run returns an error only if the target is invalid; the results contain the
-// failures of the server and the network.
+// Run plays the selected scenarios, sequences and combinations, and returns their evaluated
+// results: first those of [Scenarios], then those of t.Scenarios, of the sequences and of the
+// combinations, in order. Unless progress is nil, Run calls it after each of them. If ctx is done,
+// the remaining ones are not played. Run returns an error only if the target is invalid; the
+// results contain the failures of the server and the network.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	if t.Limits.RunTimeout > 0 {
 		var stop func()
 		limit := t.Limits.RunTimeout
-		ctx, stop = context.WithTimeoutCause(ctx, limit-t.Limits.RunElapsed, runTimeoutError{limit})
+		ctx, stop = context.WithTimeoutCause(ctx, limit-t.Limits.RunElapsed, suiteTimeoutError{limit})
 		defer stop()
 	}
 	var stop func()
@@ -173,7 +173,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 // concurrentOrder returns the indexes in list of the scenarios that may be played concurrently, in
 // the order in which to start them. Scenarios without prompts are first.
 func concurrentOrder(list []Scenario) (order []int) {
-	// If the server does not respond to a scenario without prompts, the others are played meanwhile.
+	// If the server does not respond to a scenario without prompts, the others are played
+	// meanwhile.
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
 			if !s.Exclusive && slices.Contains(s.Templates, "prompt") == opens {
@@ -267,7 +268,7 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = append(all.Obligations, t.ownObligations()...)
-	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
+	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.PlannedCheck) bool {
 		return t.isSkipped(d) || len(t.Only) > 0 && !matchesAny(t.Only, s.Name) && !t.isSelected(d)
 	})
 	return all
@@ -275,13 +276,13 @@ func (t *Target) plan(s Scenario) spec.Plan {
 
 // isSelected reports whether t.Only matches the check of obligation o or one of its requirements.
 // It returns false if t.Only is empty.
-func (t *Target) isSelected(o spec.Obligation) bool {
+func (t *Target) isSelected(o spec.PlannedCheck) bool {
 	return matchesAny(t.Only, o.Check.ID) ||
 		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
 }
 
 // isSkipped reports whether t.Skip matches the check of obligation o or all of its requirements.
-func (t *Target) isSkipped(o spec.Obligation) bool {
+func (t *Target) isSkipped(o spec.PlannedCheck) bool {
 	keeps := func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) }
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
@@ -360,7 +361,7 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
 	trace := conv.finalTrace()
 	trace.Scripted = true
-	plan := spec.Plan{Obligations: []spec.Obligation{
+	plan := spec.Plan{Obligations: []spec.PlannedCheck{
 		{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}},
 	}}
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed

@@ -15,7 +15,7 @@ import (
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()
-	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 		cause := evidence.Kind == spec.HTTPResponse ||
 			r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
@@ -26,7 +26,7 @@ func (t *Target) requireText(p ScenarioResult) bool {
 		return true
 	}
 	for _, id := range []string{evidence.Requirement, textRequirement, t.textConvention()} {
-		i := slices.IndexFunc(p.Evaluation.Results, func(r spec.Result) bool {
+		i := slices.IndexFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 			return slices.ContainsFunc(r.Obligation.Requirements, func(q spec.Requirement) bool { return q.ID == id })
 		})
 		if i >= 0 && t.requirementLevel(id).FailureVerdict() > spec.Silent {

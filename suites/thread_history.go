@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits, in bytes, on the earlier messages that a request repeats. They exist because servers limit
-// the size of requests.
+// Limits, in bytes, on the earlier messages that a request repeats. They exist because servers
+// limit the size of requests.
 const (
 	maxRepeated     = 48 << 10 // size of all repeated turns; see latestTurns
 	maxRepeatedText = 16 << 10 // size of a repeated text of the assistant; longer texts are cut
@@ -26,8 +26,8 @@ type historyTurn struct {
 	size      int  // total size of the messages, in bytes
 }
 
-// history returns the earlier messages that the next request in the given thread must repeat, oldest
-// first. It returns nil if requests of the dialect do not repeat messages.
+// history returns the earlier messages that the next request in the given thread must repeat,
+// oldest first. It returns nil if requests of the dialect do not repeat messages.
 func (t *Conversation) history(thread string) (h dialect.MessageHistory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +102,7 @@ func totalLen(h dialect.MessageHistory) (n int) {
 // contains the events of the exchange. answerMessages returns nil if the run did not end or failed,
 // or if the arguments of a tool call are longer than [maxRepeatedText].
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*messageAccumulator{}, calls: map[string]*eventAccumulator{}}
+	b := messageAssembler{byID: map[string]*messageAccumulator{}, calls: map[string]*itemAccumulator{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -124,21 +124,21 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// An eventAccumulator is a message or a tool call that is assembled from the events of a stream.
-type eventAccumulator struct {
+// An itemAccumulator is a message or a tool call that is assembled from the events of a stream.
+type itemAccumulator struct {
 	spec.Event                 // all fields except Text
 	text       strings.Builder // the Text
 }
 
 // add appends delta to the text, unless the text is already longer than [maxRepeatedText].
-func (p *eventAccumulator) add(delta string) {
+func (p *itemAccumulator) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the assembled event. It cuts the text to at most [maxRepeatedText] bytes.
-func (p *eventAccumulator) event() spec.Event {
+func (p *itemAccumulator) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -148,13 +148,13 @@ func (p *eventAccumulator) event() spec.Event {
 
 // A messageAccumulator is a message that is assembled from the events of a stream.
 type messageAccumulator struct {
-	eventAccumulator
-	calls []*eventAccumulator // the tool calls in the message
+	itemAccumulator
+	calls []*itemAccumulator // the tool calls in the message
 }
 
 // newAnswerMessage returns a message with the fields of e, except that the text is empty.
 func newAnswerMessage(e spec.Event) *messageAccumulator {
-	return &messageAccumulator{eventAccumulator: eventAccumulator{Event: e}}
+	return &messageAccumulator{itemAccumulator: itemAccumulator{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
@@ -162,7 +162,7 @@ type messageAssembler struct {
 	request  spec.Event                     // the request for the stream
 	messages []*messageAccumulator          // messages of the assistant and tool results, in the order of the stream
 	byID     map[string]*messageAccumulator // messages of the assistant, by id
-	calls    map[string]*eventAccumulator   // tool calls, by id
+	calls    map[string]*itemAccumulator    // tool calls, by id
 	ended    bool                           // the run has ended successfully
 }
 
@@ -184,7 +184,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &eventAccumulator{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &itemAccumulator{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:

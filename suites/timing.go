@@ -8,21 +8,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A timingSensitiveCheck describes a check that may fail in a scenario, or judge nothing, because the
-// machine is busy. The scenario is then replayed.
+// A timingSensitiveCheck describes a check that may fail in a scenario, or judge nothing, because
+// the machine is busy. The scenario is then replayed.
 type timingSensitiveCheck struct {
 	check   *spec.Check
 	retries uint64 // maximum number of times that the scenario is replayed
 
-	// The scenario is replayed if the check judges nothing although precondition judges something. If
-	// precondition is nil, it is replayed if the check judges nothing or fails.
+	// The scenario is replayed if the check judges nothing although precondition judges something.
+	// If precondition is nil, it is replayed if the check judges nothing or fails.
 	precondition *spec.Check
 }
 
-// timingChecks maps the name of a scenario to its timing check. On a busy machine, the client may read
-// so late that several events seem to arrive at the same time, or cancel a run so late that another
-// run has already ended. A server may need longer than the time-out to send a long stream while many
-// other streams are open.
+// timingChecks maps the name of a scenario to its timing check. On a busy machine, the client may
+// read so late that several events seem to arrive at the same time, or cancel a run so late that
+// another run has already ended. A server may need longer than the time-out to send a long stream
+// while many other streams are open.
 var timingChecks = map[string]timingSensitiveCheck{
 	"idle":     {rules.ScriptIdle, 1, nil},
 	"many":     {rules.ResponseEnds, 1, nil},
@@ -100,19 +100,19 @@ func (t *Target) retryLateDeltas(
 // if that has not been done before.
 func (t *Target) hasLateDeltas(p *ScenarioResult) bool {
 	t.evaluateOnce(p)
-	return hasDeltaResult(p, func(r spec.Result) bool { return len(r.Findings) > 0 })
+	return hasDeltaResult(p, func(r spec.CheckResult) bool { return len(r.Findings) > 0 })
 }
 
 // judgesDeltas reports whether [rules.DeltasArriveIncrementally] judged anything in p, which must
 // have been evaluated.
 func judgesDeltas(p *ScenarioResult) bool {
-	return hasDeltaResult(p, func(r spec.Result) bool { return r.Judged > 0 })
+	return hasDeltaResult(p, func(r spec.CheckResult) bool { return r.Judged > 0 })
 }
 
 // hasDeltaResult reports whether p has a result of [rules.DeltasArriveIncrementally] for which
 // matches returns true.
-func hasDeltaResult(p *ScenarioResult, matches func(spec.Result) bool) bool {
-	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+func hasDeltaResult(p *ScenarioResult, matches func(spec.CheckResult) bool) bool {
+	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 		return r.Obligation.Check == rules.DeltasArriveIncrementally && matches(r)
 	})
 }
@@ -127,12 +127,12 @@ func (t *Target) failsTiming(p *ScenarioResult, c timingSensitiveCheck) bool {
 	}
 	t.evaluateOnce(p)
 	hasJudged := func(check *spec.Check) bool {
-		return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+		return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 			return r.Obligation.Check == check && r.Judged > 0
 		})
 	}
 	isExpected := p.Evaluation.Complete && (c.precondition == nil || hasJudged(c.precondition))
-	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
+	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 		return r.Obligation.Check == c.check && (len(r.Findings) > 0 && c.precondition == nil || r.Judged == 0 && isExpected)
 	})
 }

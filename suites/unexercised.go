@@ -85,7 +85,7 @@ func (o exchangeSummary) describeRequest() string {
 // if r has no findings, or if a finding refers to an operation that starts runs. It is also false
 // for the capabilities "text" and "refusals", and if p is a recording, whose scenario has no Run
 // function. The capability is only valid if ok is true.
-func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
+func MissingCapability(p ScenarioResult, r spec.CheckResult) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false
 	}

@@ -35,7 +35,7 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	// violates, the promises are not reported too.
 	hasComplete := slices.ContainsFunc(all, func(h spec.Evaluation) bool { return h.Complete })
 	hasFailed := slices.ContainsFunc(all, func(h spec.Evaluation) bool {
-		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return r.Verdict == spec.Failed })
+		return slices.ContainsFunc(h.Results, func(r spec.CheckResult) bool { return r.Verdict == spec.Failed })
 	})
 	for i, h := range spec.RequireCompleteExchange(all) {
 		parts[i].Evaluation = h
@@ -134,9 +134,10 @@ func EvaluateTrace(
 }
 
 // isPromised reports whether the target promises the capability of scenario s, so that an expected
-// check that judges nothing in s fails. Every target promises replies with text, and each capability
-// that the document of its dialect requires. It promises other capabilities by claiming them. With
-// natural prompts, however, claims do not apply to scenarios that expect particular replies.
+// check that judges nothing in s fails. Every target promises replies with text, and each
+// capability that the document of its dialect requires. It promises other capabilities by claiming
+// them. With natural prompts, however, claims do not apply to scenarios that expect particular
+// replies.
 func (t *Target) isPromised(s Scenario) bool {
 	if s.Name == "refusals" && len(t.RefusalsAbout) > 0 { // only some invalid requests are sent
 		return false
@@ -159,8 +160,8 @@ func (t *Target) isPromised(s Scenario) bool {
 //   - A setting that the scenario needs is missing. The verdict becomes [spec.Silent].
 //   - The check judged nothing because of p.Err. The verdict becomes [spec.Error].
 //   - The scenario expects the check to judge something, but it judged nothing. If promised is true,
-//     adjustVerdict calls [spec.Result.BreakPromise]; see [Target.isPromised].
-func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
+//     adjustVerdict calls [spec.CheckResult.BreakPromise]; see [Target.isPromised].
+func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
 	switch {

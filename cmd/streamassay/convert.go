@@ -79,7 +79,7 @@ converted, 2 usage error.`,
 // the same output file, or an output file exists and --force is not given. In the last two cases,
 // run writes nothing.
 func (c convertOptions) run(sh stdio, paths []string) error {
-	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
+	o := replay.ConvertOptions{Format: replay.OutputFormat(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
 		return usageError("--to %s: must be %s or %s", c.format, replay.Transcript, replay.Script)
 	}
@@ -139,8 +139,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// checkRecordedBase returns a usage error if base, the value of --base, is neither empty nor a path that
-// begins with a slash nor a base URL.
+// checkRecordedBase returns a usage error if base, the value of --base, is neither empty nor a path
+// that begins with a slash nor a base URL.
 func checkRecordedBase(base string) error {
 	if strings.Contains(base, "://") {
 		_, err := parseBase("--base", base)
@@ -157,8 +157,8 @@ func (c convertOptions) outputPath(f replay.ConvertedFile) string {
 	return filepath.Join(c.dir, filepath.Base(f.Name))
 }
 
-// write writes f to the output directory. It returns a usage error if f cannot be written, or if the
-// output file exists and --force is not given.
+// write writes f to the output directory. It returns a usage error if f cannot be written, or if
+// the output file exists and --force is not given.
 func (c convertOptions) write(f replay.ConvertedFile) error {
 	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if c.force {

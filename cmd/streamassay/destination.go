@@ -25,10 +25,10 @@ const maxLinks = 40
 // for reading.
 const fifoTimeout = 10 * time.Second
 
-// A destination is a file, or a file descriptor of this process, to which a command writes a report
-// or the ready file of --ready-file. A regular file is replaced in one step. Anything else, such as
-// a device or a FIFO, is opened and written to.
-type destination struct {
+// An outputDestination is a file, or a file descriptor of this process, to which a command writes a
+// report or the ready file of --ready-file. A regular file is replaced in one step. Anything else,
+// such as a device or a FIFO, is opened and written to.
+type outputDestination struct {
 	path string      // path as the user gave it
 	fd   int         // file descriptor of this process that the path names, or -1
 	file string      // path with symbolic links resolved; "" for a descriptor
@@ -38,7 +38,7 @@ type destination struct {
 // writableDestination returns the destination that path names, or a usage error if it cannot be
 // written to. The path "-" stands for standard output. The error begins with name, the flag and its
 // value, such as "--expect-report r.json". The destination is not changed.
-func writableDestination(name, path string) (destination, error) {
+func writableDestination(name, path string) (outputDestination, error) {
 	d, err := newDestination(path)
 	if err == nil {
 		err = d.checkWritable()
@@ -52,8 +52,8 @@ func writableDestination(name, path string) (destination, error) {
 // newDestination returns the destination that path names; "-" stands for standard output. It
 // follows symbolic links, but does not create or open the file. It returns an error if path cannot
 // name a file, for example because its directory does not exist.
-func newDestination(path string) (destination, error) {
-	d := destination{path: path, fd: -1}
+func newDestination(path string) (outputDestination, error) {
+	d := outputDestination{path: path, fd: -1}
 	switch {
 	case path == stdoutPath:
 		d.fd = 1
@@ -107,11 +107,13 @@ func isDescriptorDir(dir string) bool {
 }
 
 // isFile reports whether the destination is a regular file, or will be one once it is created.
-func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
+func (d outputDestination) isFile() bool {
+	return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular())
+}
 
 // isSame reports whether d and other are the same file or the same file descriptor. A file and a
 // descriptor are never the same, even if the descriptor refers to the file.
-func (d destination) isSame(other destination) bool {
+func (d outputDestination) isSame(other outputDestination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd
 	}
@@ -121,7 +123,7 @@ func (d destination) isSame(other destination) bool {
 // checkInputs returns a usage error if the destination is one of the input files, or a script or
 // recording in one of the input directories, so that writing to it would overwrite the input. The
 // error begins with name, as that of [writableDestination] does. Empty paths and "-" are ignored.
-func (d destination) checkInputs(name string, inputs ...string) error {
+func (d outputDestination) checkInputs(name string, inputs ...string) error {
 	for _, path := range inputs {
 		in, err := newDestination(filepath.Clean(path))
 		if path == "" || err != nil || in.info == nil || !d.isFile() {
@@ -140,7 +142,7 @@ func (d destination) checkInputs(name string, inputs ...string) error {
 
 // checkDistinct returns a usage error if d and other are the same file. The arguments name and
 // otherName are the flags that gave them, with their values.
-func (d destination) checkDistinct(name string, other destination, otherName string) error {
+func (d outputDestination) checkDistinct(name string, other outputDestination, otherName string) error {
 	if d.isFile() && d.isSame(other) {
 		return usageError("%s and %s go to the same place", otherName, name)
 	}
@@ -149,7 +151,7 @@ func (d destination) checkDistinct(name string, other destination, otherName str
 
 // isStdout reports whether the destination is the regular file to which standard output is
 // redirected. The result is false if the path is "-".
-func (d destination) isStdout() bool {
+func (d outputDestination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
 }
@@ -157,7 +159,7 @@ func (d destination) isStdout() bool {
 // checkWritable returns an error if the destination cannot be written to. It does not change the
 // destination and does not block. To check whether a new file can be created, it creates a
 // temporary file in the same directory and removes it.
-func (d destination) checkWritable() error {
+func (d outputDestination) checkWritable() error {
 	switch {
 	case d.fd >= 0:
 		return checkDescriptor(d.fd)
@@ -191,7 +193,7 @@ func checkFolder(dir string) error {
 // write writes data to the destination. If the destination is a FIFO, write waits until another
 // process has opened the FIFO for reading. It returns [errNoReader] if none has done so when ctx is
 // done or [fifoTimeout] has passed. Other writes ignore ctx.
-func (d destination) write(ctx context.Context, data []byte) error {
+func (d outputDestination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
 		return writeDescriptor(d.fd, data)
@@ -207,7 +209,7 @@ func (d destination) write(ctx context.Context, data []byte) error {
 // replace replaces the content of d, a regular file that may not exist yet, with data in one step,
 // so that no reader sees only a part of data. If the file exists and no file can be created in its
 // directory, replace overwrites the file in place instead.
-func (d destination) replace(data []byte) error {
+func (d outputDestination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
 		return err
@@ -218,7 +220,7 @@ func (d destination) replace(data []byte) error {
 
 // writeFIFO writes data to the FIFO once a process has opened the FIFO for reading. It returns
 // [errNoReader] if no process does so within [fifoTimeout] or before ctx is done.
-func (d destination) writeFIFO(ctx context.Context, data []byte) error {
+func (d outputDestination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
 	for {
@@ -251,9 +253,9 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if no file can be created in the directory at path. If the directory does
-// not exist, checkDir checks the nearest existing directory above it instead. It does not create any
-// directory.
+// checkDir returns an error if no file can be created in the directory at path. If the directory
+// does not exist, checkDir checks the nearest existing directory above it instead. It does not
+// create any directory.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

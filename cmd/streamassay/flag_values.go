@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A flagValue is a [pflag.Value] that stores the value of a flag in a variable of type T.
-type flagValue[T any] struct {
+// A typedFlagValue is a [pflag.Value] that stores the value of a flag in a variable of type T.
+type typedFlagValue[T any] struct {
 	to     *T                           // the variable; its value before Set is called is the default of the flag
 	name   string                       // name of the type in help texts, such as "SIZE"
 	parse  func(text string) (T, error) // converts the value of the flag; errors say what a value must be
@@ -21,7 +21,7 @@ type flagValue[T any] struct {
 
 // Set parses text and stores the result in the variable. If text is invalid, Set returns an error
 // and leaves the variable unchanged.
-func (v *flagValue[T]) Set(text string) error {
+func (v *typedFlagValue[T]) Set(text string) error {
 	x, err := v.parse(text)
 	if err == nil {
 		*v.to = x
@@ -29,8 +29,8 @@ func (v *flagValue[T]) Set(text string) error {
 	return err
 }
 
-func (v *flagValue[T]) Type() string   { return v.name }
-func (v *flagValue[T]) String() string { return v.format(*v.to) }
+func (v *typedFlagValue[T]) Type() string   { return v.name }
+func (v *typedFlagValue[T]) String() string { return v.format(*v.to) }
 
 // sizeValue returns a [pflag.Value] that stores a number of bytes above 0 in *to. The flag accepts
 // numbers such as 65536, 64KiB or 64kB. The initial value of *to is the default of the flag; 0
@@ -39,7 +39,7 @@ func sizeValue[T int | int64](to *T) pflag.Value { return boundedSize(to, 1, max
 
 // boundedSize is like sizeValue, but accepts only numbers of bytes from min to max, both inclusive.
 func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
-	return &flagValue[T]{to, "SIZE", func(text string) (T, error) {
+	return &typedFlagValue[T]{to, "SIZE", func(text string) (T, error) {
 		n, err := parseSize(text)
 		if err == nil && (n < min || n > max) {
 			err = fmt.Errorf("must be from %s to %s", formatSize(min), formatSize(max))
@@ -77,8 +77,8 @@ func parseSize(text string) (int64, error) {
 }
 
 // formatSize returns n, a number of bytes, as a multiple of the largest binary unit that divides n,
-// such as "64KiB". If no binary unit divides n, the result is a number of bytes, such as "1000B". If
-// n is 0, which stands for a flag without a default, the result is "".
+// such as "64KiB". If no binary unit divides n, the result is a number of bytes, such as "1000B".
+// If n is 0, which stands for a flag without a default, the result is "".
 func formatSize(n int64) string {
 	if n == 0 {
 		return ""
@@ -94,7 +94,7 @@ func formatSize(n int64) string {
 // countValue returns a [pflag.Value] that stores a whole number above 0 in *to. The initial value
 // of *to is the default of the flag; 0 means that there is no default.
 func countValue(to *int) pflag.Value {
-	return &flagValue[int]{to, "N", func(text string) (int, error) {
+	return &typedFlagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 1 {
 			err = errors.New("must be a whole number above 0")
@@ -112,7 +112,7 @@ func boundedInt(to *int, min, max int) pflag.Value {
 // describedInt is like boundedInt, but error messages describe the valid numbers with the given
 // text, such as "from 1 to 9".
 func describedInt(to *int, min, max int, valid string) pflag.Value {
-	return &flagValue[int]{to, "N", func(text string) (int, error) {
+	return &typedFlagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
 			return 0, errors.New("must be a whole number " + valid)
@@ -132,7 +132,7 @@ func durationValue(to *time.Duration, max time.Duration) pflag.Value {
 	if max > 0 {
 		syntax = fmt.Sprintf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", formatDuration(max))
 	}
-	return &flagValue[time.Duration]{to, "DURATION", func(text string) (time.Duration, error) {
+	return &typedFlagValue[time.Duration]{to, "DURATION", func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
 		if _, notNumber := strconv.Atoi(text); notNumber == nil && text != "0" {
 			err = fmt.Errorf("has no unit (want e.g. %ss)", text)
@@ -162,7 +162,7 @@ func formatDuration(d time.Duration) string {
 // wordValue returns a [pflag.Value] that stores one of the given words in *to. The initial value of
 // *to is the default of the flag.
 func wordValue(to *string, words ...string) pflag.Value {
-	return &flagValue[string]{to, strings.Join(words, "|"), func(text string) (string, error) {
+	return &typedFlagValue[string]{to, strings.Join(words, "|"), func(text string) (string, error) {
 		if !slices.Contains(words, text) {
 			return "", errors.New("must be one of " + strings.Join(words, ", "))
 		}
@@ -170,8 +170,8 @@ func wordValue(to *string, words ...string) pflag.Value {
 	}, func(word string) string { return word }}
 }
 
-// An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets that entry of
-// a map. The value may contain any characters; white space around the name is removed.
+// An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets that entry
+// of a map. The value may contain any characters; white space around the name is removed.
 type assignmentsValue struct {
 	to    *map[string]string
 	given map[string]bool // the names that Set was called with

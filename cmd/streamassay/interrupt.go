@@ -62,8 +62,8 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 }
 
 // exitOnSecondSignal makes a second signal end the program immediately. The context ctx must be
-// derived from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect. Commands
-// that run a server must not call it, because they have to end open streams first.
+// derived from one that [withSignals] returned; otherwise exitOnSecondSignal has no effect.
+// Commands that run a server must not call it, because they have to end open streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitOnSecondSignalKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
@@ -79,7 +79,7 @@ func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 // concludeReport sets the verdict and the exit code of the report r, according to the options o. If
 // a signal canceled ctx, concludeReport first marks r as incomplete, with the exit code for the
 // signal.
-func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
+func concludeReport(ctx context.Context, r *reports.Report, o reports.ExitCodeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()
 	}
@@ -90,9 +90,9 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 // that have already been played.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that outlives ctx by [signalGrace]: it is canceled that long after
-// ctx, with the same cause. It has the values of ctx. The caller must call stop, which cancels the
-// context immediately and releases its resources.
+// withSignalGrace returns a context that outlives ctx by [signalGrace]: it is canceled that long
+// after ctx, with the same cause. It has the values of ctx. The caller must call stop, which
+// cancels the context immediately and releases its resources.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

@@ -157,9 +157,9 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return exitWith(report.Exit)
 }
 
-// judge judges the recordings in list and completes the report, without writing it. It prints notes on
-// the recordings to standard error. The argument base is the base URL of the recorded server; nil means
-// that it is unknown. judge returns an error if the dialect of a recording is unknown.
+// judge judges the recordings in list and completes the report, without writing it. It prints notes
+// on the recordings to standard error. The argument base is the base URL of the recorded server;
+// nil means that it is unknown. judge returns an error if the dialect of a recording is unknown.
 func (l lintOptions) judge(
 	ctx context.Context, sh stdio, list []*transcript.Transcript, report *reports.Report, base *url.URL,
 ) error {
@@ -190,14 +190,14 @@ func (l lintOptions) judge(
 		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
 	}
 	report.DurationMS = time.Since(report.Started).Milliseconds()
-	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
+	concludeReport(ctx, report, reports.ExitCodeOptions{Strict: l.strict})
 	report.Redact(secrets)
 	return nil
 }
 
-// recordedSecrets returns the credentials in the recordings of the given dialects. The argument parts
-// holds the results of the recordings by the name of the dialect. Ids of threads and runs are not
-// credentials.
+// recordedSecrets returns the credentials in the recordings of the given dialects. The argument
+// parts holds the results of the recordings by the name of the dialect. Ids of threads and runs are
+// not credentials.
 func recordedSecrets(dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult) (all []string) {
 	ids := map[string]bool{}
 	for _, d := range dialects {

@@ -21,7 +21,7 @@ const replyTimeout = 5 * time.Second
 
 // judgeReply plays one run of agent in dialect d, without a network, and judges the run with all
 // checks. It returns the distinct messages about violations of MUST requirements, each with the id
-// of the requirement. It is a [script.ReplyCheckFunc].
+// of the requirement. It is a [script.ConformanceCheckFunc].
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()

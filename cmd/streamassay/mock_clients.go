@@ -40,7 +40,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 			return nil, usageError("--expect %v", err)
 		}
 	}
-	var to destination
+	var to outputDestination
 	if m.expectReport != "" {
 		var err error
 		if to, err = writableDestination("--expect-report "+m.expectReport, m.expectReport); err != nil {

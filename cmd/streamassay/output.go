@@ -18,9 +18,9 @@ import (
 // the report.
 type reportOutput struct {
 	format      reports.Format
-	flagText    string      // flag and value for messages, such as "--report json=r.json"
-	path        string      // from the flag, or with a number added by resolveOutputs; "-" means standard output
-	destination destination // set by resolve
+	flagText    string            // flag and value for messages, such as "--report json=r.json"
+	path        string            // from the flag, or with a number added by resolveOutputs; "-" means standard output
+	destination outputDestination // set by resolve
 }
 
 // parseOutputs parses list, whose elements have the form FORMAT[=PATH]. A report without PATH is
@@ -145,8 +145,8 @@ func usesStdout(list []reportOutput) bool {
 // writeReports writes the report r to each destination in list, in the format selected for that
 // destination. If writing to some of them fails, it still writes to the others and then returns one
 // error for all failures. Unless standard output is one of the destinations, it also prints the
-// text report to standard output, in the given style. That report ends with the outcome that results
-// from the failures.
+// text report to standard output, in the given style. That report ends with the outcome that
+// results from the failures.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {

@@ -45,7 +45,7 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 		if len(wrong) > 0 {
 			report.Exit = exitInternal
 			report.Redact(j.secretValues())
-			report.Conclude(reports.ConcludeOptions{Strict: j.Strict})
+			report.Conclude(reports.ExitCodeOptions{Strict: j.Strict})
 		}
 		all.AddRound(report)
 		if exit < 0 || exitcode.Worse(exit, report.Exit) != exit {
@@ -71,9 +71,9 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the conversations of a round again. The argument parts contains the results of that
-// round. rejudge returns a description of each verdict that differs from the one in parts. An error
-// means that a conversation could not be judged again.
+// rejudge judges the conversations of a round again. The argument parts contains the results of
+// that round. rejudge returns a description of each verdict that differs from the one in parts. An
+// error means that a conversation could not be judged again.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {

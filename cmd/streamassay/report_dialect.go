@@ -27,7 +27,7 @@ func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) repor
 	for _, c := range why.Causes {
 		d.Causes = append(d.Causes, t.reportCause(c, parts))
 	}
-	var results []spec.Result
+	var results []spec.CheckResult
 	merged := map[string]int{} // check id → index in d.Checks of the entry of all combinations without findings
 	for i, p := range parts {
 		shown := t.atEndpoint(p.Trace)
@@ -102,7 +102,7 @@ func (t dialectReportBuilder) atEndpoint(trace spec.Trace) spec.Trace {
 // reproduceCommand returns a curl command that reproduces r, a result of a check in p. The command
 // sends the request to which the first finding of r refers or, if r has no findings, the first
 // request of the scenario. The result is "" if that request was not recorded.
-func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.Result) string {
+func (t dialectReportBuilder) reproduceCommand(p suites.ScenarioResult, r spec.CheckResult) string {
 	i := 0
 	if len(r.Findings) > 0 {
 		i = r.Findings[0].Event.Exchange

@@ -353,7 +353,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
 	report.Redact(j.secretValues())
-	concludeReport(ctx, report, reports.ConcludeOptions{Strict: j.Strict})
+	concludeReport(ctx, report, reports.ExitCodeOptions{Strict: j.Strict})
 	return report, all, nil
 }
 

@@ -172,11 +172,11 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 }
 
 // ownPaths returns a value for [middleware.Config.PassThrough]: a function that reports whether the
-// path of a request, such as /healthz, is that of a GET operation of the served dialect. The argument
-// base is the prefix of all paths.
+// path of a request, such as /healthz, is that of a GET operation of the served dialect. The
+// argument base is the prefix of all paths.
 //
-// If alone is true, dialects must have exactly one element. If alone is false, ownPaths returns nil:
-// the paths of a dialect then begin with its name, and cannot equal a path of the middleware.
+// If alone is true, dialects must have exactly one element. If alone is false, ownPaths returns
+// nil: the paths of a dialect then begin with its name, and cannot equal a path of the middleware.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -188,20 +188,20 @@ func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.R
 	}
 }
 
-// A shutdownHandler is a reference server for one or several dialects. Shutdown ends its open
+// A referenceServer is a reference server for one or several dialects. Shutdown ends its open
 // streams.
-type shutdownHandler interface {
+type referenceServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
 // newReferenceServer returns a reference server for dialects. The map prefix holds the path of the
-// base URL of each dialect, by the name of the dialect: "/" and the name, followed by the base path in
-// the document of the dialect. If alone is true, dialects must have exactly one element, and the path
-// is only the base path.
+// base URL of each dialect, by the name of the dialect: "/" and the name, followed by the base path
+// in the document of the dialect. If alone is true, dialects must have exactly one element, and the
+// path is only the base path.
 func newReferenceServer(
 	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
-) (h shutdownHandler, prefix map[string]string) {
+) (h referenceServer, prefix map[string]string) {
 	prefix = map[string]string{}
 	for _, d := range dialects {
 		if prefix[d.Name] = "/" + d.Name + d.Base; alone {

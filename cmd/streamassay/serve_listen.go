@@ -16,11 +16,11 @@ import (
 
 // A listenFlags holds the flags of a server for its address, its ready file and TLS.
 type listenFlags struct {
-	addr      string      // HOST:PORT to listen on
-	readyFile string      // path of the ready file; "" means none
-	cert, key string      // PEM files for TLS; both "" means plain HTTP
-	tls       *tls.Config // set by check; nil means plain HTTP
-	readyTo   destination // destination of the ready file; set by check
+	addr      string            // HOST:PORT to listen on
+	readyFile string            // path of the ready file; "" means none
+	cert, key string            // PEM files for TLS; both "" means plain HTTP
+	tls       *tls.Config       // set by check; nil means plain HTTP
+	readyTo   outputDestination // destination of the ready file; set by check
 	// authHint is a phrase for messages that states when only loopback addresses are allowed, such
 	// as "without --user or --jwks ". It ends with a space. It is "" if only loopback addresses are
 	// ever allowed.
@@ -42,8 +42,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid. If
 // secured is false, which means that requests are not authenticated, only loopback addresses are
-// valid. The ready file must be none of the input files of the command, whose paths are inputs. check
-// also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
+// valid. The ready file must be none of the input files of the command, whose paths are inputs.
+// check also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
 func (l *listenFlags) check(secured bool, inputs ...string) error {
 	host, err := checkAddress("--addr", l.addr, "(e.g. 127.0.0.1:4010)")
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 // A Config configures the control port, the port on which the API and the pages of this package are
 // served. The zero value is suitable for a port on the loopback interface.
 type Config struct {
-	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
-	Done         <-chan struct{}       // closed on shutdown, to end waits and event streams; may be nil
-	Judge        script.ReplyCheckFunc // checks the replies in uploaded scripts; nil: replies are not checked
+	AllowedHosts []string                    // host names allowed in the Host header, in addition to the loopback names
+	Done         <-chan struct{}             // closed on shutdown, to end waits and event streams; may be nil
+	Judge        script.ConformanceCheckFunc // checks the replies in uploaded scripts; nil: replies are not checked
 }
 
 // A server holds the state of the control port.
@@ -34,8 +34,8 @@ type server struct {
 	scriptSources map[string]uploadedScript // scripts that requests have set, by the id of the test
 }
 
-// An uploadedScript is a script that a request has set: its text, and the rules that were parsed from
-// the text.
+// An uploadedScript is a script that a request has set: its text, and the rules that were parsed
+// from the text.
 type uploadedScript struct {
 	set  *script.RuleSet
 	text []byte

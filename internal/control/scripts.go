@@ -82,8 +82,8 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	return writeJSON(w, map[string]any{"ok": true, "problems": problems})
 }
 
-// A ruleInfo describes a rule of a script in a response.
-type ruleInfo struct {
+// A scriptRuleInfo describes a rule of a script in a response.
+type scriptRuleInfo struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`     // file of the script
 	Line     int    `json:"line"`     // line in that file, from 1
@@ -96,8 +96,8 @@ const yamlMediaType = "application/yaml"
 
 // getScripts handles GET /v1/scripts: it responds with the script of the test in the query or, if
 // the query names no test, with the script that all tests share. The response is {"rules": LIST,
-// "source": TEXT}. LIST holds a ruleInfo for each rule, in the order in which rules are tried. TEXT
-// is the text of the script; the member is absent unless putScripts has set the script.
+// "source": TEXT}. LIST holds a scriptRuleInfo for each rule, in the order in which rules are
+// tried. TEXT is the text of the script; the member is absent unless putScripts has set the script.
 //
 // If the client accepts YAML, the response is only the text. Its status is 404 if putScripts has
 // not set the script.
@@ -115,9 +115,9 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request, query url.Va
 		writeBody(w, http.StatusOK, yamlMediaType, source.text)
 		return nil
 	}
-	rules := []ruleInfo{} // in the order in which they are tried
+	rules := []scriptRuleInfo{} // in the order in which they are tried
 	for _, r := range now.Rules() {
-		rules = append(rules, ruleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
+		rules = append(rules, scriptRuleInfo{r.Name, r.File, r.Line, r.Priority, r.Violates})
 	}
 	response := map[string]any{"rules": rules}
 	if hasSource {

@@ -14,8 +14,8 @@ import (
 // "000_12d5b25074bebf3c.txt:23-26,30". Its groups are the file name of the document and the lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.(?:txt|md)):([0-9,-]+)$`)
 
-// A citedLines is a range of lines of one document that the source of a requirement cites.
-type citedLines struct {
+// A lineCitation is a range of lines of one document that the source of a requirement cites.
+type lineCitation struct {
 	file  string
 	lines LineRange
 }
@@ -23,7 +23,7 @@ type citedLines struct {
 // citationsIn returns the ranges of lines that the source of a requirement cites, in order. It
 // ignores invalid ranges, and documents that the source only mentions after "derived:" or
 // "observed:".
-func citationsIn(source string) (all []citedLines) {
+func citationsIn(source string) (all []lineCitation) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
 		if m == nil {
@@ -31,7 +31,7 @@ func citationsIn(source string) (all []citedLines) {
 		}
 		for text := range strings.SplitSeq(m[2], ",") {
 			if lines, err := parseLines(text); err == nil {
-				all = append(all, citedLines{m[1], lines})
+				all = append(all, lineCitation{m[1], lines})
 			}
 		}
 	}

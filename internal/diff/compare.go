@@ -163,8 +163,8 @@ func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 // matched contains the operation of x, and otherwise a difference. The set matched holds the
 // operations for which at least one pair of exchanges was compared.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
-	// The number of requests for an operation may depend on earlier responses. For example, a run that
-	// is streamed in more pieces is resumed more often.
+	// The number of requests for an operation may depend on earlier responses. For example, a run
+	// that is streamed in more pieces is resumed more often.
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
 		return
@@ -293,17 +293,17 @@ func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) 
 
 // factNamed returns the fact with the given name in list. The second result is false if there is
 // none.
-func factNamed(name string, list []comparedField) (comparedField, bool) {
-	if i := slices.IndexFunc(list, func(f comparedField) bool { return f.name == name }); i >= 0 {
+func factNamed(name string, list []eventProperty) (eventProperty, bool) {
+	if i := slices.IndexFunc(list, func(f eventProperty) bool { return f.name == name }); i >= 0 {
 		return list[i], true
 	}
-	return comparedField{}, false
+	return eventProperty{}, false
 }
 
 // factsMatch reports whether a and b, two values of the same fact of events of the given kind,
 // match according to a.comparison. For ids, it calls [comparer.matchIDs]. If cut is true, values
 // also match if they may differ only because a stream was cut (see compareEvent).
-func (m *comparer) factsMatch(kind spec.Kind, a, b comparedField, cut bool) bool {
+func (m *comparer) factsMatch(kind spec.Kind, a, b eventProperty, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
 		return true

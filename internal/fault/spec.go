@@ -18,12 +18,12 @@ type Spec struct {
 	Fault   *Fault
 	Trigger Trigger
 
-	params map[string]paramValue // parameters without an entry have their defaults
+	params map[string]parsedParam // parameters without an entry have their defaults
 }
 
-// A paramValue is the value of a parameter. The field text is always set; number is set for an int
+// A parsedParam is the value of a parameter. The field text is always set; number is set for an int
 // and, in nanoseconds, for a duration.
-type paramValue struct {
+type parsedParam struct {
 	text   string
 	number int64
 }
@@ -152,7 +152,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	u := Spec{Fault: f, Trigger: NoTrigger(), params: map[string]paramValue{}}
+	u := Spec{Fault: f, Trigger: NoTrigger(), params: map[string]parsedParam{}}
 	params := f.AllParams()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == key })
@@ -181,7 +181,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 // setParam stores v as the trigger of u if key is a kind of trigger that the fault supports. It
 // returns an error if u already has a trigger. For any other key, setParam stores v as the
 // parameter with the name key.
-func (u *Spec) setParam(key string, v paramValue) error {
+func (u *Spec) setParam(key string, v parsedParam) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v
 		return nil

@@ -53,7 +53,7 @@ func (x Expectations) Conclude(j *Journal) ClientTestReport {
 		}
 		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.callChecks(out.Failures)...)
 	}
-	out.Report.Conclude(reports.ConcludeOptions{Strict: x.Strict})
+	out.Report.Conclude(reports.ExitCodeOptions{Strict: x.Strict})
 	switch {
 	case out.Exchanges == 0 && found == 0: // whatever calls were expected
 		out.Verdict, out.Exit = spec.Silent, reports.ExitInconclusive
@@ -92,7 +92,7 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 // requirement, addFinding also appends the result for this requirement to violated. It returns the
 // updated slice.
 func addFinding(
-	c *reports.Check, violated []reports.RequirementResult, o spec.Obligation, v exchangeEvaluation, f Finding,
+	c *reports.Check, violated []reports.RequirementResult, o spec.PlannedCheck, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {
 	verdict := f.Level.FailureVerdict()
 	c.Judged, c.Verdict = max(c.Judged, 1), max(c.Verdict, verdict)

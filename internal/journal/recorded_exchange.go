@@ -49,7 +49,7 @@ type exchangeData struct {
 	thread, run string
 	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
-	references  []answerReference // references to what the server sent in earlier responses
+	references  []answeredInput // references to what the server sent in earlier responses
 
 	matched   bool       // [ExchangeRecorder.Matched] was called
 	rule      string     // name of the rule or recording that matched; "": none
@@ -72,16 +72,17 @@ type exchangeData struct {
 	otherBytes int64               // memory of everything but sentBytes, pieces and header
 }
 
-// An answerReference identifies the tool call or the interrupt that a part of a request answers.
+// An answeredInput identifies the tool call or the interrupt that a part of a request answers.
 // Its kind is spec.InputToolResult or spec.InputResume, and its id is the id of the call or
 // interrupt.
-type answerReference struct {
+type answeredInput struct {
 	kind spec.Kind
 	id   string
 }
 
-// A recordedWrite records the time and the size of one write to the response body. The bytes themselves
-// are in exchangeData.sentBytes, which holds the bytes of successive writes without separators.
+// A recordedWrite records the time and the size of one write to the response body. The bytes
+// themselves are in exchangeData.sentBytes, which holds the bytes of successive writes without
+// separators.
 type recordedWrite struct {
 	at   time.Duration // time since the head was sent
 	size int           // number of bytes, including those that are not kept
@@ -199,7 +200,7 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 			continue
 		}
 		if id != "" && len(s.references) < maxCalls {
-			s.references = append(s.references, answerReference{p.Kind, s.redact(id)})
+			s.references = append(s.references, answeredInput{p.Kind, s.redact(id)})
 			s.otherBytes += int64(32 + len(id))
 		}
 	}

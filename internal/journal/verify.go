@@ -51,8 +51,8 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 	return failures
 }
 
-// An entrySummary describes an exchange in the message of an UnmetExpectation.
-type entrySummary struct {
+// An exchangeDescription describes an exchange in the message of an UnmetExpectation.
+type exchangeDescription struct {
 	id         uint64
 	text       string
 	mismatches []string // why it does not match the expectation
@@ -62,12 +62,12 @@ type entrySummary struct {
 // summaries of those that match (seen), in the same order, and of the others (near), sorted by the
 // number of mismatches, fewest first. It omits exchanges that were dropped from the journal, and
 // ignores the fields Finding, Offset and Limit of f.
-func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
+func matchEntries(entries []entryRef, f Filter) (seen, near []exchangeDescription) {
 	for _, r := range entries {
 		if !r.lock() {
 			continue
 		}
-		g := entrySummary{id: r.id, mismatches: f.mismatches(r.exchange)}
+		g := exchangeDescription{id: r.id, mismatches: f.mismatches(r.exchange)}
 		g.text = fmt.Sprintf("#%d %s %s → %s", r.id, r.exchange.method, r.exchange.target, describeResponse(r.exchange))
 		r.exchange.mu.Unlock()
 		if len(g.mismatches) == 0 {
@@ -76,7 +76,7 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 			near = append(near, g)
 		}
 	}
-	slices.SortStableFunc(near, func(a, b entrySummary) int { return len(a.mismatches) - len(b.mismatches) })
+	slices.SortStableFunc(near, func(a, b exchangeDescription) int { return len(a.mismatches) - len(b.mismatches) })
 	return seen, near
 }
 
@@ -100,9 +100,9 @@ const maxShown = 3
 // elements of seen, the exchanges that match the expectation, and of near, the exchanges that do
 // not. The argument all is the number of exchanges that were compared with the expectation, and
 // lost is the number of earlier exchanges that were dropped from the journal.
-func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
+func describeSeen(seen, near []exchangeDescription, all int, lost uint64) string {
 	var b strings.Builder
-	list := func(separator string, entries []entrySummary) {
+	list := func(separator string, entries []exchangeDescription) {
 		for _, g := range entries[:min(len(entries), maxShown)] {
 			b.WriteString(separator + g.text)
 			if len(g.mismatches) > 0 {

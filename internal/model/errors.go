@@ -124,7 +124,7 @@ const maxDetail = 300
 
 // sanitize returns message, which the model's server or a tool sent, in a form that can be shown to
 // clients. The result is one line of at most maxDetail printable characters, without the API key.
-func (m *chatModel) sanitize(message string) string {
+func (m *upstreamModel) sanitize(message string) string {
 	if m.APIKey != "" {
 		message = strings.ReplaceAll(message, m.APIKey, "***")
 	}

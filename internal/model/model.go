@@ -35,8 +35,8 @@ const (
 	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is a model on a server, together with the URL to which requests are sent.
-type chatModel struct {
+// An upstreamModel is a model on a server, together with the URL to which requests are sent.
+type upstreamModel struct {
 	Config
 	completionsURL string
 }
@@ -59,14 +59,14 @@ func New(cfg Config) (reference.Agent, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	cfg.HTTPClient = cmp.Or(cfg.HTTPClient, &http.Client{})
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	m := &chatModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
+	m := &upstreamModel{Config: cfg, completionsURL: base.JoinPath("chat/completions").String()}
 	return reference.NewAgent(m.respond), nil
 }
 
 // respond runs the agent for one turn and emits the events of the turn with e. If the turn fails,
 // the last of them is an error event.
-func (m *chatModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
-	r := &modelRun{chatModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
+func (m *upstreamModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
+	r := &modelRun{upstreamModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
 	if f, ok := errors.AsType[*runError](r.askUntilDone()); ok { // for other errors, the events are not consumed
 		r.Fail(f.text, f.code)
 	}

@@ -14,7 +14,7 @@ import (
 
 // A modelRun is one turn of the agent, in which it may send several requests to the model.
 type modelRun struct {
-	*chatModel
+	*upstreamModel
 	*reference.EventEmitter
 	ctx            context.Context
 	turn           reference.Turn

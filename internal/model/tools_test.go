@@ -58,7 +58,7 @@ func TestToolsAreWhole(t *testing.T) {
 // TestLine checks that a message of the model's server becomes one line, and that the line is
 // truncated only after the API key was removed.
 func TestLine(t *testing.T) {
-	m := &chatModel{Config: Config{APIKey: "secret"}}
+	m := &upstreamModel{Config: Config{APIKey: "secret"}}
 	for words, want := range map[string]string{
 		"":                        "",
 		" a\r\n\tb\x00 c\u2028d ": "a b c d",

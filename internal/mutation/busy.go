@@ -68,9 +68,9 @@ func refuseInBand(w http.ResponseWriter, v parsedRequest) {
 }
 
 // lockUsers returns a middleware that allows each user only one busy thread at a time. A thread is
-// busy while the response to a request that starts a run in it is being sent. Valid requests to start
-// a run in another thread are passed to refuse, which sends the refusal of the request v to w.
-// Requests that name no user are always passed on.
+// busy while the response to a request that starts a run in it is being sent. Valid requests to
+// start a run in another thread are passed to refuse, which sends the refusal of the request v to
+// w. Requests that name no user are always passed on.
 func lockUsers(refuse func(w http.ResponseWriter, v parsedRequest)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -132,20 +132,21 @@ func endBusyStream(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// A lockTrigger says what must happen in a thread before lockThreads refuses all of its prompts.
-type lockTrigger int
+// A threadLockTrigger says what must happen in a thread before lockThreads refuses all of its
+// prompts.
+type threadLockTrigger int
 
 const (
-	afterRefusedPrompt lockTrigger = iota // a prompt arrived while a stream of the thread was open, and was refused
-	afterDisconnect                       // a client left a stream of the thread before the end of the run
-	afterStop                             // a request to cancel a run of the thread was accepted
+	afterRefusedPrompt threadLockTrigger = iota // a prompt arrived while a stream of the thread was open, and was refused
+	afterDisconnect                             // a client left a stream of the thread before the end of the run
+	afterStop                                   // a request to cancel a run of the thread was accepted
 )
 
 // lockThreads returns a middleware that locks a thread of a user once the given trigger has
 // occurred in it: it refuses all further valid requests of the user to start a run in the thread,
 // with status 409 (Conflict). If trigger is afterRefusedPrompt, the middleware also refuses, with
 // the same status, the prompts that arrive while a stream of the thread is open.
-func lockThreads(trigger lockTrigger) middleware {
+func lockThreads(trigger threadLockTrigger) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -8,18 +8,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A defectClass is a class of defects that a single simple conversation does not reveal, because
-// they occur only for certain requests, in certain states or at certain times.
-type defectClass struct {
+// A hiddenDefectClass is a class of defects that a single simple conversation does not reveal,
+// because they occur only for certain requests, in certain states or at certain times.
+type hiddenDefectClass struct {
 	name, doc string   // shown in the report; doc says what goes wrong
 	mutants   []string // globs that match the names of the mutants with such a defect
-	// otherwise is the reason why some dialects have no mutant of the class. The report shows it for
-	// these dialects. It is "" if every dialect has such a mutant.
+	// otherwise is the reason why some dialects have no mutant of the class. The report shows it
+	// for these dialects. It is "" if every dialect has such a mutant.
 	otherwise string
 }
 
 // defectClasses lists the classes of defects in the order in which the report shows them.
-var defectClasses = []defectClass{
+var defectClasses = []hiddenDefectClass{
 	{name: "payload", doc: "values with white space, escapes, nulls or rare characters are changed", mutants: []string{
 		"text-trimmed", "line-ends-normalized", "errors-escaped", "results-trimmed", "resume-trimmed", "reasoned-text-trimmed", "*-nulls-dropped",
 		"nulls-dropped", "empty-result-unheard", "recall-squeezed", "answer-trimmed", "user-squeezed", "user-escaped",
@@ -64,7 +64,7 @@ var defectClasses = []defectClass{
 }
 
 // applicableTo returns how many of the given mutants belong to class c and apply to dialect d.
-func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int) {
+func (c hiddenDefectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int) {
 	for _, m := range mutants {
 		if matchesAny(c.mutants, m.Name) && m.AppliesTo(d) {
 			n++
@@ -74,8 +74,8 @@ func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int)
 }
 
 // writeClasses appends to b a section with a table of the classes of defects, in Markdown. The
-// table has a row for each class and a column for each dialect. A cell contains the number of mutants
-// of the class that apply to the dialect or, if that is 0, the reason why there are none.
+// table has a row for each class and a column for each dialect. A cell contains the number of
+// mutants of the class that apply to the dialect or, if that is 0, the reason why there are none.
 func (r *Report) writeClasses(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Classes of defects\n\n"+
 		"Defects that one plain conversation does not show. For each dialect, the number of mutants that have one,\n"+

@@ -12,8 +12,8 @@ import (
 )
 
 // concurrencyMutants are servers in which the start, the end or the cancellation of one run ends
-// other runs or their streams. In one of them, a refused cancel request cancels the run. In another,
-// the end of one stream of a run ends the other streams of the run.
+// other runs or their streams. In one of them, a refused cancel request cancels the run. In
+// another, the end of one stream of a run ends the other streams of the run.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -63,7 +63,8 @@ var concurrencyMutants = []*Mutant{
 	}, {
 		Name: "ends-with-an-idle-stream", Doc: "a stream that ends because of its idle limit ends the other streams of its run",
 		KilledBy: map[string]string{"run.ends": "http.close"},
-		// The stream lacks events of its run, and other runs of the thread end at about the same time.
+		// The stream lacks events of its run, and other runs of the thread end at about the same
+		// time.
 		AlsoFails:  []string{"script.idle", "run.outlives-others", "cancel.spares-others"},
 		Needs:      []spec.Kind{"slot.limit"},
 		Middleware: endWithIdleStream,
@@ -242,8 +243,8 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 //
 // The function choose selects the new ids. Its argument ids lists the candidates, oldest first: if
 // slot is runID, all runs of the thread; if slot is threadID, all threads with a run of that id.
-// Its argument requested is the original id, which is one of ids. It may modify ids, and must return
-// at least one of them. The server cancels one run for each returned id.
+// Its argument requested is the original id, which is one of ids. It may modify ids, and must
+// return at least one of them. The server cancels one run for each returned id.
 //
 // The client receives the response to the last cancellation, with the requested id in it. Invalid
 // requests and requests for unknown runs are passed on unchanged.
@@ -263,7 +264,7 @@ func redirectCancel(scope, slot idGetter, choose func(ids []string, requested st
 				next.ServeHTTP(w, v.httpRequest)
 				return
 			}
-			var last *bufferedResponse
+			var last *completeResponse
 			for _, id := range choose(ids, requested) {
 				other := v.raw
 				other.Target = replaceInTarget(other.Target, requested, id)

@@ -20,12 +20,12 @@ func acceptInvalid(occurred func(), requirement string) middleware {
 }
 
 // acceptInvalidForm returns a middleware that makes the server accept invalid requests. It affects
-// the requests for which isForm returns true and whose refusal is prescribed by the requirement with
-// the given id.
+// the requests for which isForm returns true and whose refusal is prescribed by the requirement
+// with the given id.
 //
-// The middleware passes on a valid request instead of the invalid one, and calls occurred. The valid
-// request is the latest one of the same user for the same operation, if possible in the same thread.
-// If there is none, the invalid request is passed on, and occurred is not called.
+// The middleware passes on a valid request instead of the invalid one, and calls occurred. The
+// valid request is the latest one of the same user for the same operation, if possible in the same
+// thread. If there is none, the invalid request is passed on, and occurred is not called.
 func acceptInvalidForm(occurred func(), requirement string, isForm func(parsedRequest) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var lastValid sync.Map // key of lastValidKeys → spec.Request
@@ -82,9 +82,9 @@ func acceptDenied(occurred func(), requirement string) middleware {
 // changes its first argument, the response, in place. Its argument refusals, which is never
 // empty, holds what the requirement demands of the refusal.
 func editRefusals(
-	occurred func(), requirement string, edit func(a *bufferedResponse, refusals []spec.RefusalRequirement),
+	occurred func(), requirement string, edit func(a *completeResponse, refusals []spec.RefusalRequirement),
 ) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if refusals := v.expectedRefusals(requirement, a.status); a.status >= 400 && len(refusals) > 0 {
 			occurred()
 			edit(a, refusals)
@@ -96,7 +96,7 @@ func editRefusals(
 // requirement with the given id prescribes. The new status is one that the requirement does not
 // allow. The middleware calls occurred for each such refusal.
 func refuseWithOtherStatus(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *bufferedResponse, refusals []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *completeResponse, refusals []spec.RefusalRequirement) {
 		a.status = statusOtherThan(refusals[0].Status)
 	})
 }
@@ -118,7 +118,7 @@ func statusOtherThan(allowed []string) int {
 // with the given id prescribes. It replaces the error codes and the text that the requirement
 // demands with meaningless ones. It calls occurred for each such refusal.
 func hideRefusalText(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *bufferedResponse, refusals []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *completeResponse, refusals []spec.RefusalRequirement) {
 		for _, r := range refusals {
 			for _, code := range r.Code {
 				a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
@@ -134,7 +134,7 @@ func hideRefusalText(occurred func(), requirement string) middleware {
 // id prescribes into event streams with the same status. Each stream has a single frame, whose data
 // is the body of the refusal on one line. The middleware calls occurred for each such refusal.
 func refuseWithStream(occurred func(), requirement string) middleware {
-	return editRefusals(occurred, requirement, func(a *bufferedResponse, _ []spec.RefusalRequirement) {
+	return editRefusals(occurred, requirement, func(a *completeResponse, _ []spec.RefusalRequirement) {
 		a.header.Set("Content-Type", spec.EventStream)
 		a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
 	})
@@ -180,8 +180,8 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 // operations that the requirement with the given id is about. Replies are the responses to valid
 // requests that have a 2xx status and are not event streams. The argument e of edit is the decoded
 // request, which edit must not change. The argument a is the response, which edit changes in place.
-func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *bufferedResponse)) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *completeResponse)) middleware {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
 			occurred()
 			edit(e, a)
@@ -191,7 +191,7 @@ func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Ev
 
 // changeReplyStatus changes the status of the response a to one that the document does not specify
 // for the request e. It can be passed to editPromisedReply as the argument edit.
-func changeReplyStatus(e *spec.Event, a *bufferedResponse) {
+func changeReplyStatus(e *spec.Event, a *completeResponse) {
 	switch e.StatusCode {
 	case 0: // any successful one is documented
 		a.status = http.StatusInternalServerError
@@ -221,7 +221,7 @@ func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 		}
 		return bad
 	}
-	replies := editResponses(func(v parsedRequest, a *bufferedResponse) {
+	replies := editResponses(func(v parsedRequest, a *completeResponse) {
 		if o := v.dialect.Operation(v.raw); o != nil && a.status/100 == 2 {
 			a.body = apply(o, a.status, a.body)
 		}

@@ -137,14 +137,14 @@ func sendComments(w fault.StreamSink, comment string, pause time.Duration, n int
 func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamSink) error) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamSink) fault.FrameWriter {
-			return &endWatcher{out: w, fits: fits, do: finish}
+			return &atEndWriter{out: w, fits: fits, do: finish}
 		}}
 	}
 }
 
-// An endWatcher is the [fault.FrameWriter] of atEnd. It sends frames and comments unchanged. If
+// An atEndWriter is the [fault.FrameWriter] of atEnd. It sends frames and comments unchanged. If
 // fits returned true for any of them, it calls do at the end of the stream.
-type endWatcher struct {
+type atEndWriter struct {
 	out   fault.StreamSink
 	fits  func(frame []byte) bool
 	found bool                           // whether fits has returned true for a frame or comment
@@ -153,12 +153,12 @@ type endWatcher struct {
 
 // WriteFrame sends the frame or comment unchanged and returns any error from doing so. It also sets
 // the field found if the function in the field fits returns true for the frame or comment.
-func (t *endWatcher) WriteFrame(_ int, frame []byte) error {
+func (t *atEndWriter) WriteFrame(_ int, frame []byte) error {
 	t.found = t.found || t.fits(frame)
 	return sendNow(t.out, frame)
 }
 
-func (t *endWatcher) Close() error {
+func (t *atEndWriter) Close() error {
 	if t.found {
 		return t.do(t.out)
 	}

@@ -76,11 +76,11 @@ func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 }
 
 // add adds the mutant m, which violates the requirement with the given id, for the current dialect.
-// The name of the mutant becomes REQUIREMENT.DEFECT, where DEFECT is the argument defect. If g already
-// contains a mutant with this name, add merges m into it.
+// The name of the mutant becomes REQUIREMENT.DEFECT, where DEFECT is the argument defect. If g
+// already contains a mutant with this name, add merges m into it.
 //
-// Checks that do not judge the requirement are removed from m.KilledBy. If no check remains, add does
-// nothing. It also does nothing if the dialect lacks the requirement, or if its level is MAY.
+// Checks that do not judge the requirement are removed from m.KilledBy. If no check remains, add
+// does nothing. It also does nothing if the dialect lacks the requirement, or if its level is MAY.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -132,9 +132,9 @@ var invalidRequests = refusedRequestKind{
 }
 
 // deniedRequests maps each reason for a denial to the kind of valid requests that the server must
-// deny for this reason. The OpenAPI extension x-denied states for each operation how the server must
-// deny such requests. Mutants that exceed the limit on streams are not generated; they are listed in
-// limitMutants.
+// deny for this reason. The OpenAPI extension x-denied states for each operation how the server
+// must deny such requests. Mutants that exceed the limit on streams are not generated; they are
+// listed in limitMutants.
 var deniedRequests = map[spec.DenialReason]refusedRequestKind{
 	spec.DeniedAnonymous:   {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
 	spec.DeniedUnknownUser: {"requests without permission", needsCredentials, acceptDenied, cancelChecks, nil},
@@ -215,7 +215,7 @@ func (g *generator) addReplies() {
 			if err != nil || e.IsStream() || e.Requirement == "" {
 				continue
 			}
-			add := func(defect, doc string, edit func(e *spec.Event, a *bufferedResponse)) {
+			add := func(defect, doc string, edit func(e *spec.Event, a *completeResponse)) {
 				place := string(spec.HTTPResponse)
 				g.add(e.Requirement, defect, Mutant{
 					Doc:       "requests that " + e.Requirement + " is about are answered with another " + doc,
@@ -226,7 +226,7 @@ func (g *generator) addReplies() {
 			}
 			add("reply-status", "status", changeReplyStatus)
 			if e.MediaType != "" {
-				add("reply-media-type", "media type", func(_ *spec.Event, a *bufferedResponse) {
+				add("reply-media-type", "media type", func(_ *spec.Event, a *completeResponse) {
 					a.header.Set("Content-Type", "application/x-unknown") // which no document specifies
 				})
 			}

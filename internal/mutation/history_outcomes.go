@@ -24,11 +24,11 @@ func dropPrompts(prefixes ...string) middleware {
 }
 
 // refuseLong returns a middleware that limits a text to the given number of bytes, although the
-// document states the limit in characters. The text is value(ask), where ask is a decoded request to
-// start a run. If only the limit in bytes is exceeded, the middleware sends a refusal with status 422
-// in place of a successful response. Event streams are not replaced.
+// document states the limit in characters. The text is value(ask), where ask is a decoded request
+// to start a run. If only the limit in bytes is exceeded, the middleware sends a refusal with
+// status 422 in place of a successful response. Event streams are not replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		text := value(v.parsed())
 		if !v.startsRun() || a.status/100 != 2 || len(text) <= limit || utf8.RuneCountInString(text) > limit {
 			return
@@ -48,17 +48,18 @@ var byteLimitMutants = []*Mutant{
 	}, {
 		Name: "text-limit-in-bytes", Doc: "the user's text may have no more than 10,000 bytes",
 		KilledBy: map[string]string{acceptsAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
-		// These refusals have no error code, and the server has stored the text before it refuses it.
+		// These refusals have no error code, and the server has stored the text before it refuses
+		// it.
 		AlsoFails:  []string{"refuse.same-form", "script.recall"},
 		Middleware: refuseLong(10_000, func(ask *spec.Event) string { return ask.Text }),
 	},
 }
 
-// dropUnreadAnswers is a middleware that removes messages from the histories that the server returns:
-// the replies to the prompts of runs whose streams no client has requested.
+// dropUnreadAnswers is a middleware that removes messages from the histories that the server
+// returns: the replies to the prompts of runs whose streams no client has requested.
 func dropUnreadAnswers(next dialectHandler) dialectHandler {
 	var unread sync.Map // threadRun → text of the prompt
-	note := editResponses(func(v parsedRequest, a *bufferedResponse) {
+	note := editResponses(func(v parsedRequest, a *completeResponse) {
 		if v.startsRun() && v.event.Valid() && a.status/100 == 2 {
 			unread.Store(threadRun{v.event.Thread, v.event.Run}, v.event.Text)
 		}

@@ -35,7 +35,7 @@ var historyThreadMutants = []*Mutant{
 		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
 		// The conversation was known before, and the histories of its days are not requested.
 		AlsoFails: []string{"history.before-*", acceptsAsDocumented},
-		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *completeResponse) {
 			isTool := func(m spec.Event) bool { return m.Kind == spec.HistoryTool }
 			e, ok := v.decodeReply(a)
 			if ok && e.Kind == spec.History && v.parsed().Thread != "" && slices.ContainsFunc(e.Parts, isTool) {
@@ -96,7 +96,7 @@ var historyThreadMutants = []*Mutant{
 // which choose may change. The argument own contains the ids of the threads that the user has
 // started, oldest first, and must not be modified.
 func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
-	return trackThreads(func(m *threadRegistry) middleware {
+	return trackThreads(func(m *threadOwners) middleware {
 		return editHistoryRequests(func(v parsedRequest, asked *spec.Event) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -105,11 +105,11 @@ func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	})
 }
 
-// refusedIsLatest is a middleware that sends a wrong history in response to requests for the history
-// of the user's latest thread. If the user's last request to start a run was invalid and named one of
-// the user's threads, the middleware sends the history of that thread instead.
+// refusedIsLatest is a middleware that sends a wrong history in response to requests for the
+// history of the user's latest thread. If the user's last request to start a run was invalid and
+// named one of the user's threads, the middleware sends the history of that thread instead.
 func refusedIsLatest(next dialectHandler) dialectHandler {
-	return trackThreads(func(m *threadRegistry) middleware {
+	return trackThreads(func(m *threadOwners) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu
 		note := editRequests(func(v parsedRequest) *http.Request {
 			m.mu.Lock()
@@ -137,7 +137,7 @@ func refusedIsLatest(next dialectHandler) dialectHandler {
 // The middleware also renumbers the messages of all histories, from 1. It does not change the
 // responses to requests for the history before a given day.
 func mixThreads(isMixed func(messages []spec.Event) bool) middleware {
-	return trackThreads(func(m *threadRegistry) middleware {
+	return trackThreads(func(m *threadOwners) middleware {
 		return editHistories(func(v parsedRequest, e *spec.Event) {
 			who := v.user()
 			m.mu.Lock()

@@ -34,12 +34,12 @@ var limitMutants = []*Mutant{
 // key(v) get the same response.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
-		var refused sync.Map // key → *bufferedResponse
+		var refused sync.Map // key → *completeResponse
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			if !v.isOperation("listen") {
 				next.ServeHTTP(w, v.httpRequest)
 			} else if again, ok := refused.Load(key(v)); ok {
-				again.(*bufferedResponse).send(w)
+				again.(*completeResponse).send(w)
 			} else if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
 				if a.status == http.StatusTooManyRequests {
 					refused.Store(key(v), a)

@@ -46,8 +46,8 @@ const maxRequestBody = 32 << 20
 // interceptRequests returns a middleware that decodes each request and has serve respond to it. The
 // function serve writes the response to w. The argument v is the request. The argument next is the
 // server, to which serve can pass v.httpRequest or other requests. If the body of a request cannot
-// be read, or is larger than maxRequestBody, serve is not called, and the response has status 400 or
-// 413.
+// be read, or is larger than maxRequestBody, serve is not called, and the response has status 400
+// or 413.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,10 +178,10 @@ func (v parsedRequest) asUser(authorization string) *http.Request {
 	return r
 }
 
-// A threadRegistry records which users started which threads. It identifies a user by the value of
+// A threadOwners records which users started which threads. It identifies a user by the value of
 // the Authorization header, and a thread by its id. The caller must hold mu to use the other
 // fields.
-type threadRegistry struct {
+type threadOwners struct {
 	mu         sync.Mutex
 	known      map[string]bool         // set of the ids of the threads of all users
 	threadsOf  map[string][]string     // user → ids of the threads that the user started, oldest first
@@ -192,9 +192,9 @@ type threadRegistry struct {
 // passes each request on to the middleware that wrap(m) returns. The function wrap is called once
 // per server. A thread is recorded when a valid request with credentials starts the first run of
 // the thread.
-func trackThreads(wrap func(m *threadRegistry) middleware) middleware {
+func trackThreads(wrap func(m *threadOwners) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
-		m := &threadRegistry{
+		m := &threadOwners{
 			known: map[string]bool{}, threadsOf: map[string][]string{}, messagesOf: map[string][]spec.Event{},
 		}
 		return editRequests(func(v parsedRequest) *http.Request {

@@ -29,9 +29,9 @@ type Outcome struct {
 	Mutant   string   // name of the mutant; "" for the correct server
 	Dialect  string   // name of the dialect
 	KilledBy []string // ids of the checks that killed the mutant, sorted
-	// OverKills lists the failures that the defect does not explain, sorted. An element is the id of
-	// a check, or a description such as "CHECK for REQUIREMENT" or "SCENARIO could not be played:
-	// ERROR".
+	// OverKills lists the failures that the defect does not explain, sorted. An element is the id
+	// of a check, or a description such as "CHECK for REQUIREMENT" or "SCENARIO could not be
+	// played: ERROR".
 	OverKills    []string
 	FailedChecks map[string]string // id of each failed check → "SCENARIO: MESSAGE" of its first finding
 	IsEquivalent bool              // no response had the defect; false unless Mutant.defect is set
@@ -155,9 +155,9 @@ func (m *Mutant) skippedScenarios() []string {
 }
 
 // newServer returns the handler h of mutant m in dialect d, or of the correct server if m is nil.
-// The caller must call shut to shut the server down. If the field defect of m is set, the server calls
-// occurred, possibly concurrently, when a response has the defect. If the fault or the script of m is
-// invalid, or if the server cannot be created, newServer returns nil, nil and an error.
+// The caller must call shut to shut the server down. If the field defect of m is set, the server
+// calls occurred, possibly concurrently, when a response has the defect. If the fault or the script
+// of m is invalid, or if the server cannot be created, newServer returns nil, nil and an error.
 func newServer(d *dialect.Dialect, m *Mutant, occurred func()) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -229,8 +229,8 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 }
 
 // newOutcome returns the outcome of running the suite against mutant m in dialect d. It does not
-// set the field IsEquivalent. The argument parts contains the results of the scenarios. If m is nil,
-// OverKills lists every failed check, because the correct server must pass all checks.
+// set the field IsEquivalent. The argument parts contains the results of the scenarios. If m is
+// nil, OverKills lists every failed check, because the correct server must pass all checks.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -269,10 +269,10 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 }
 
 // failsRequirement reports whether r makes the verdict on at least one requirement warned or worse.
-// For the verdict error, the result is always true. The argument r must be the result of a check with
-// the verdict warned, failed or error. For such a result, false means that the catalogue of
+// For the verdict error, the result is always true. The argument r must be the result of a check
+// with the verdict warned, failed or error. For such a result, false means that the catalogue of
 // requirements is wrong: the requirements that the findings name do not list the check.
-func failsRequirement(r spec.Result) bool {
+func failsRequirement(r spec.CheckResult) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
 	})
@@ -280,7 +280,7 @@ func failsRequirement(r spec.Result) bool {
 
 // firstMessage returns the message of the first finding in r, or the note of r if there are no
 // findings.
-func firstMessage(r spec.Result) string {
+func firstMessage(r spec.CheckResult) string {
 	if len(r.Findings) > 0 {
 		return r.Findings[0].Message
 	}
@@ -291,7 +291,7 @@ func firstMessage(r spec.Result) string {
 // have a finding at one of the locations for the check. The finding must be about a requirement
 // whose verdict is warned or worse. For a generated mutant, this must be the requirement that the
 // mutant violates.
-func (m *Mutant) isKill(r spec.Result) bool {
+func (m *Mutant) isKill(r spec.CheckResult) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
 		return isAtLocation(f, places) && slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
@@ -311,7 +311,7 @@ func (m *Mutant) isKill(r spec.Result) bool {
 //
 // The result is also nil if r has no findings and its verdict is not error. Such a check failed
 // only because a claimed capability was not exercised, which is not a defect.
-func (m *Mutant) overKills(r spec.Result) (over []string) {
+func (m *Mutant) overKills(r spec.CheckResult) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {
 		return nil

@@ -16,7 +16,7 @@ import (
 var refusalFormMutants = []*Mutant{
 	{
 		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",
-		Middleware: reformRefusals(func(_ parsedRequest, a *bufferedResponse) {
+		Middleware: reformRefusals(func(_ parsedRequest, a *completeResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream}
 				a.body = slices.Concat([]byte("data: "), bytes.ReplaceAll(a.body, []byte("\n"), nil), []byte("\n\n"))
@@ -26,7 +26,7 @@ var refusalFormMutants = []*Mutant{
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
 		Name: "labels-refusals-as-streams", Doc: "a refusal has the content type of an event stream",
-		Middleware: reformRefusals(func(_ parsedRequest, a *bufferedResponse) {
+		Middleware: reformRefusals(func(_ parsedRequest, a *completeResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream + "; charset=utf-8"}
 			}
@@ -35,7 +35,7 @@ var refusalFormMutants = []*Mutant{
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
 		Name: "history-refusals-as-json", Doc: "refusals of histories have another media type than all others",
-		Middleware: reformRefusals(func(v parsedRequest, a *bufferedResponse) {
+		Middleware: reformRefusals(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("history") {
 				a.header["Content-Type"] = []string{"application/json"}
 			}
@@ -43,7 +43,7 @@ var refusalFormMutants = []*Mutant{
 		KilledBy: map[string]string{"refuse.same-form": "http.response"},
 	}, {
 		Name: "cancel-denials-without-code", Doc: "refusals of cancel requests of unknown users have no code",
-		Middleware: reformRefusals(func(v parsedRequest, a *bufferedResponse) {
+		Middleware: reformRefusals(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("cancel") && a.status == http.StatusUnauthorized {
 				a.body = withoutMembers(a.body, func(name string, _ any) bool { return name == "code" })
 			}
@@ -105,8 +105,8 @@ var refusalFormMutants = []*Mutant{
 // reformRefusals returns a middleware that edits refusals. It calls edit for each response with a
 // 4xx status that is not an event stream. The argument v is the request, and a is the response,
 // which edit changes in place.
-func reformRefusals(edit func(v parsedRequest, a *bufferedResponse)) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+func reformRefusals(edit func(v parsedRequest, a *completeResponse)) middleware {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if a.status/100 == 4 {
 			edit(v, a)
 		}

@@ -29,34 +29,34 @@ var replyHealthMutants = []*Mutant{
 }
 
 func changeHealthStatus(status int) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if v.parsed().Name == "health" && v.parsed().Valid() {
 			a.status = status
 		}
 	})
 }
 
-// A knownThread describes the earlier requests about a thread: whether its history was requested, and
-// whether a request to start a run in it was refused.
-type knownThread struct{ wasRead, wasRefused bool }
+// A threadRequestHistory describes the earlier requests about a thread: whether its history was
+// requested, and whether a request to start a run in it was refused.
+type threadRequestHistory struct{ wasRead, wasRefused bool }
 
 // changeCreatedFlag returns a middleware that changes a flag in replies to requests to start a run:
 // the one that states whether the thread of the run is new. The new value is isNew(first, known),
 // where first reports whether the run is the first one that was accepted in the thread, and known
 // describes the earlier requests about the thread.
-func changeCreatedFlag(isNew func(first bool, known knownThread) bool) middleware {
+func changeCreatedFlag(isNew func(first bool, known threadRequestHistory) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		had, known := map[string]bool{}, map[string]knownThread{}
-		return editResponses(func(v parsedRequest, a *bufferedResponse) {
+		had, known := map[string]bool{}, map[string]threadRequestHistory{}
+		return editResponses(func(v parsedRequest, a *completeResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			thread := v.parsed().Thread
 			switch {
 			case v.isOperation("history"):
-				known[thread] = knownThread{true, known[thread].wasRefused}
+				known[thread] = threadRequestHistory{true, known[thread].wasRefused}
 			case v.startsRun() && a.status/100 == 4:
-				known[thread] = knownThread{known[thread].wasRead, true}
+				known[thread] = threadRequestHistory{known[thread].wasRead, true}
 			case v.startsRun():
 				if e, ok := v.decodeReply(a); ok {
 					e.Created = strconv.FormatBool(isNew(!had[thread], known[thread]))
@@ -74,28 +74,28 @@ var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(bool, knownThread) bool { return false }),
+		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return false }),
 	}, {
 		Name: "new-unless-read", Doc: "a conversation whose history was requested is not reported as new",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(first bool, known knownThread) bool { return first && !known.wasRead }),
+		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool { return first && !known.wasRead }),
 	}, {
 		Name: "new-unless-refused", Doc: "a conversation in which a prompt was refused before the first run is not reported as new",
 		KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(first bool, known knownThread) bool {
+		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool {
 			return first && !known.wasRefused
 		}),
 	}, {
 		Name: "always-new", Doc: "every run is reported as the first of its conversation",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(bool, knownThread) bool { return true }),
+		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return true }),
 	}, {
 		Name: "new-turned-round", Doc: "whether a conversation is new is reported inverted",
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
 			"accepted.new-thread":   "run.accepted",
 		},
-		Middleware: changeCreatedFlag(func(first bool, _ knownThread) bool { return !first }),
+		Middleware: changeCreatedFlag(func(first bool, _ threadRequestHistory) bool { return !first }),
 	}, {
 		Name: "new-twice", Doc: "runs that begin while the first run of a conversation is being accepted are reported as the first",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
@@ -103,9 +103,10 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// reportConcurrentAsFirst is a middleware that reports several concurrent runs as the first of their
-// thread. A run counts as the first if it is requested before the server has responded to any request
-// to start a run in the thread. Requests are delayed by 5 milliseconds, so that concurrent ones overlap.
+// reportConcurrentAsFirst is a middleware that reports several concurrent runs as the first of
+// their thread. A run counts as the first if it is requested before the server has responded to any
+// request to start a run in the thread. Requests are delayed by 5 milliseconds, so that concurrent
+// ones overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -150,12 +151,12 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered is a middleware that hides a new thread until its first prompt has been answered. If
-// the history of the thread was requested before the thread existed, the middleware repeats that
+// hideUnanswered is a middleware that hides a new thread until its first prompt has been answered.
+// If the history of the thread was requested before the thread existed, the middleware repeats that
 // response, with status 404, as long as the history consists of a single user message.
 var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
-	var unknown sync.Map // thread id → bufferedResponse
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+	var unknown sync.Map // thread id → completeResponse
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if !v.isOperation("history") || v.parsed().Thread == "" {
 			return
 		}
@@ -164,7 +165,7 @@ var hideUnanswered middleware = func(next dialectHandler) dialectHandler {
 		}
 		before, asked := unknown.Load(v.parsed().Thread)
 		if e, ok := v.decodeReply(a); ok && asked && lacksReply(e.Parts) && len(e.Parts) == 1 {
-			*a = before.(bufferedResponse)
+			*a = before.(completeResponse)
 		}
 	})(next)
 }

@@ -51,8 +51,8 @@ func editFrames(begin func(v parsedRequest) func(frame []byte) []byte) middlewar
 // serveEdited passes the request r to next. If the response is an event stream, serveEdited sends
 // it to w, changed by edit, and returns nil. Otherwise, it sends nothing and returns the response,
 // which the caller can edit and must send. If next did not respond, the result is nil.
-func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *bufferedResponse {
-	h := &responseEditor{w: w, edit: edit, plain: bufferedResponse{header: http.Header{}}}
+func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit streamEdit) *completeResponse {
+	h := &editingResponseWriter{w: w, edit: edit, plain: completeResponse{header: http.Header{}}}
 	next.ServeHTTP(h, r)
 	switch {
 	case h.isStream:
@@ -64,11 +64,12 @@ func serveEdited(w http.ResponseWriter, r *http.Request, next http.Handler, edit
 	return &h.plain
 }
 
-// A responseEditor is an [http.ResponseWriter] that changes event streams while it passes them on
-// to w, frame by frame. It keeps any other response in memory, so that the caller can edit it.
-type responseEditor struct {
+// An editingResponseWriter is an [http.ResponseWriter] that changes event streams while it passes
+// them on to w, frame by frame. It keeps any other response in memory, so that the caller can edit
+// it.
+type editingResponseWriter struct {
 	w        http.ResponseWriter // receives the response if it is a stream
-	plain    bufferedResponse    // the response; for a stream, only its status and header
+	plain    completeResponse    // the response; for a stream, only its status and header
 	isStream bool                // whether the response is a stream; known after WriteHeader
 	edit     streamEdit          // what to change in the stream
 	frames   sse.FrameSplitter   // splits the written bytes of the stream into frames
@@ -77,11 +78,11 @@ type responseEditor struct {
 // Header returns the header of the response. The first call of WriteHeader or Write sends the
 // header if the response is an event stream. The header of any other response is sent later, by the
 // caller of serveEdited.
-func (h *responseEditor) Header() http.Header { return h.plain.header }
+func (h *editingResponseWriter) Header() http.Header { return h.plain.header }
 
 // WriteHeader sets the status. If the Content-Type is that of an event stream, it also sends the
 // status and the header. Only the first call has an effect.
-func (h *responseEditor) WriteHeader(status int) {
+func (h *editingResponseWriter) WriteHeader(status int) {
 	if h.plain.status != 0 {
 		return
 	}
@@ -92,7 +93,7 @@ func (h *responseEditor) WriteHeader(status int) {
 	}
 }
 
-func (h *responseEditor) Write(data []byte) (int, error) {
+func (h *editingResponseWriter) Write(data []byte) (int, error) {
 	h.WriteHeader(http.StatusOK)
 	switch {
 	case !h.isStream:
@@ -111,7 +112,7 @@ func (h *responseEditor) Write(data []byte) (int, error) {
 
 // writeFrame sends what the edit returns in place of the given frame or comment, and then calls
 // h.edit.sent, unless it is nil. It returns the first error from sending.
-func (h *responseEditor) writeFrame(frame []byte) error {
+func (h *editingResponseWriter) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
 		change = h.edit.comment
@@ -132,7 +133,7 @@ func (h *responseEditor) writeFrame(frame []byte) error {
 
 // finish ends an event stream. It sends the incomplete frame at the end of the stream, if there is
 // one, and then the frames that h.edit.end returns, unless it is nil.
-func (h *responseEditor) finish() {
+func (h *editingResponseWriter) finish() {
 	_, _ = h.w.Write(h.frames.Rest()) // an error means that the client has left
 	if h.edit.end != nil {
 		_, _ = h.w.Write(h.edit.end())
@@ -141,7 +142,7 @@ func (h *responseEditor) finish() {
 
 // FlushError flushes an event stream and returns any error from doing so. For any other response,
 // which is sent later, it does nothing. It is called by [http.ResponseController].
-func (h *responseEditor) FlushError() error {
+func (h *editingResponseWriter) FlushError() error {
 	if !h.isStream {
 		return nil
 	}
@@ -149,10 +150,10 @@ func (h *responseEditor) FlushError() error {
 }
 
 // Unwrap returns the underlying writer, through which [http.ResponseController] sets deadlines.
-func (h *responseEditor) Unwrap() http.ResponseWriter { return h.w }
+func (h *editingResponseWriter) Unwrap() http.ResponseWriter { return h.w }
 
-// A bufferedResponse is a complete response that is not an event stream.
-type bufferedResponse struct {
+// A completeResponse is a complete response that is not an event stream.
+type completeResponse struct {
 	status int
 	header http.Header
 	body   []byte
@@ -161,7 +162,7 @@ type bufferedResponse struct {
 // editResponses returns a middleware that edits responses that are not event streams. It calls edit
 // for each of them before it is sent. The argument v of edit is the request, and a is the response,
 // which edit changes in place.
-func editResponses(edit func(v parsedRequest, a *bufferedResponse)) middleware {
+func editResponses(edit func(v parsedRequest, a *completeResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if a := serveEdited(w, v.httpRequest, next, streamEdit{}); a != nil {
 			edit(v, a)
@@ -174,7 +175,7 @@ func editResponses(edit func(v parsedRequest, a *bufferedResponse)) middleware {
 // 2xx, if the body is empty, or if v is not a request for an operation of the dialect. If the body
 // cannot be decoded, ok is true, and the kind of reply is [spec.Undecodable] or
 // [spec.Unrecognized].
-func (v parsedRequest) decodeReply(a *bufferedResponse) (reply spec.Event, ok bool) {
+func (v parsedRequest) decodeReply(a *completeResponse) (reply spec.Event, ok bool) {
 	response := spec.Response{Status: a.status, Body: a.body}
 	for name, values := range a.header {
 		response.Header = append(response.Header, spec.HeaderField{Name: name, Value: values[0]})
@@ -192,7 +193,7 @@ func (v parsedRequest) decodeReply(a *bufferedResponse) (reply spec.Event, ok bo
 
 // encodeReply replaces the body of a, the response to the request v, with the encoding of e in the
 // dialect. It does not change the status or the header.
-func (v parsedRequest) encodeReply(a *bufferedResponse, e spec.Event) {
+func (v parsedRequest) encodeReply(a *completeResponse, e spec.Event) {
 	a.body = v.dialect.Operation(v.raw).EncodeResponse(e).Body
 }
 
@@ -201,7 +202,7 @@ func (v parsedRequest) encodeReply(a *bufferedResponse, e spec.Event) {
 // edit with e and the request v. The function edit changes e in place, and the changed reply is
 // encoded and sent.
 func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) middleware {
-	return editResponses(func(v parsedRequest, a *bufferedResponse) {
+	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if e, ok := v.decodeReply(a); ok && e.Kind == kind {
 			edit(v, &e)
 			v.encodeReply(a, e)
@@ -209,7 +210,7 @@ func editReplies(kind spec.Kind, edit func(v parsedRequest, e *spec.Event)) midd
 	})
 }
 
-func (a *bufferedResponse) send(w http.ResponseWriter) {
+func (a *completeResponse) send(w http.ResponseWriter) {
 	clear(w.Header())
 	for name, values := range a.header {
 		w.Header()[name] = values
@@ -226,7 +227,7 @@ func (a *bufferedResponse) send(w http.ResponseWriter) {
 
 // refuse turns a, the response to the request v, into a refusal with the given status and text. The
 // refusal has the form in which the dialect reports problems.
-func (a *bufferedResponse) refuse(v parsedRequest, status int, text string) {
+func (a *completeResponse) refuse(v parsedRequest, status int, text string) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: status, Text: text}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)
 	a.status, a.body = encoded.Status, encoded.Body

@@ -12,9 +12,9 @@ import (
 // editResumed returns a middleware that edits streams that are resumed from a cursor. It calls
 // begin with each valid request v for such a stream, and begin returns the edit of that stream. The
 // argument r contains the frames that the server has sent so far in streams that were not resumed.
-func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
+func editResumed(begin func(v parsedRequest, r *framesByRun) streamEdit) middleware {
 	return func(next dialectHandler) dialectHandler {
-		r := &runFrames{frames: map[string][][]byte{}}
+		r := &framesByRun{frames: map[string][][]byte{}}
 		return editStreams(func(v parsedRequest) streamEdit {
 			switch {
 			case !v.isOperation("listen") || !v.parsed().Valid():
@@ -27,16 +27,16 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 	}
 }
 
-// A runFrames holds the frames of each run in the order in which they were first sent. The mutex mu
-// protects the field frames.
-type runFrames struct {
+// A framesByRun holds the frames of each run in the order in which they were first sent. The mutex
+// mu protects the field frames.
+type framesByRun struct {
 	mu     sync.Mutex
 	frames map[string][][]byte // by run id
 }
 
 // recorder returns a function that records a frame of the response to the request v and returns it
 // unchanged.
-func (r *runFrames) recorder(v parsedRequest) func(frame []byte) []byte {
+func (r *framesByRun) recorder(v parsedRequest) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *runFrames) recorder(v parsedRequest) func(frame []byte) []byte {
 // findCursor returns the recorded frame whose id is the cursor of the request v, and the index of
 // that frame among the frames of the run that v names. If there is no such frame, it returns nil
 // and -1.
-func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
+func (r *framesByRun) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	line := []byte("id: " + v.parsed().Cursor + "\n")
@@ -64,7 +64,7 @@ func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	return frame, at
 }
 
-func (r *runFrames) firstFrame(v parsedRequest) []byte {
+func (r *framesByRun) firstFrame(v parsedRequest) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if all := r.frames[v.parsed().Run]; len(all) > 0 {
@@ -121,7 +121,7 @@ var resumeStartMutants = []*Mutant{
 	}, {
 		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
-		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
+		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			return editFrameAt(0, func(frame []byte) []byte {
 				if _, at := r.findCursor(v); at < 1 { // otherwise it is the event of the cursor itself
 					return frame
@@ -136,7 +136,7 @@ var resumeStartMutants = []*Mutant{
 	}, {
 		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
-		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
+		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			return editFrameAt(0, func(frame []byte) []byte {
 				old, _ := r.findCursor(v)
 				return slices.Concat(frame, old)
@@ -157,7 +157,7 @@ var resumeLossMutants = []*Mutant{
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
 		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		AlsoFails:  []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editFrameAt(1, dropFrame) }),
+		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return editFrameAt(1, dropFrame) }),
 	}, {
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
 		KilledBy: map[string]string{"resume.loses-nothing": "http.close"},
@@ -170,7 +170,7 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(dropFrame) }),
+		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return editLast(dropFrame) }),
 		AlsoFails:  []string{"resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run, or twice, has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
@@ -178,12 +178,12 @@ var resumeLossMutants = []*Mutant{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
 		},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return streamEdit{frame: dropFrame} }),
+		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return streamEdit{frame: dropFrame} }),
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	}, {
 		Name: "resumed-all-at-the-end", Doc: "the events of a resumed stream come at once, when the run is over",
 		KilledBy: map[string]string{"wire.flushes": "message.delta"}, Needs: []spec.Kind{spec.SlotCursor},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
+		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit {
 			var held []byte
 			return streamEdit{
 				frame: func(frame []byte) []byte { held = append(held, frame...); return nil },
@@ -200,7 +200,7 @@ var resumeThreadCursorMutants = []*Mutant{
 		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
 		Middleware: func(next dialectHandler) dialectHandler {
-			r := &runFrames{frames: map[string][][]byte{}}
+			r := &framesByRun{frames: map[string][][]byte{}}
 			return editRequests(func(v parsedRequest) *http.Request {
 				if v.isOperation("listen") && v.parsed().Cursor != "" {
 					if _, at := r.findCursor(v); at < 0 {
@@ -215,7 +215,7 @@ var resumeThreadCursorMutants = []*Mutant{
 	}, {
 		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "message.start"},
-		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
+		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			if _, at := r.findCursor(v); at >= 0 {
 				return streamEdit{}
 			}
@@ -235,7 +235,7 @@ var resumeContentMutants = []*Mutant{
 	}, {
 		Name: "told-with-more", Doc: "events have one member more when a stream is taken up again",
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
-		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
+		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit {
 			return streamEdit{frame: func(frame []byte) []byte {
 				return bytes.Replace(frame, []byte("data: {"), []byte(`data: {"replayed":true,`), 1)
 			}}
@@ -243,13 +243,14 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that edits the streams of canceled runs. In place of the terminal
-// event of such a stream, it sends replace(frame), which may be several frames or none. A run counts
-// as canceled if the server has responded with a 2xx status to a valid request to cancel it.
+// editCanceled returns a middleware that edits the streams of canceled runs. In place of the
+// terminal event of such a stream, it sends replace(frame), which may be several frames or none. A
+// run counts as canceled if the server has responded with a 2xx status to a valid request to cancel
+// it.
 func editCanceled(replace func(frame []byte) []byte) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var canceled sync.Map // ids of runs
-		note := editResponses(func(v parsedRequest, a *bufferedResponse) {
+		note := editResponses(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("cancel") && v.parsed().Valid() && a.status/100 == 2 {
 				canceled.Store(v.parsed().Run, true)
 			}

@@ -8,11 +8,11 @@ import (
 
 // editResumedAgain returns a middleware that edits streams that are resumed for the second time,
 // that is, from a cursor that was sent in a resumed stream. The function begin is called for each
-// resumed stream, and returns the edit to use if the stream is resumed for the second time. Only the
-// field frame of the edit is used, and it must not be nil.
+// resumed stream, and returns the edit to use if the stream is resumed for the second time. Only
+// the field frame of the edit is used, and it must not be nil.
 func editResumedAgain(begin func() streamEdit) middleware {
 	var sent sync.Map // the cursors that resumed streams have sent
-	return editResumed(func(v parsedRequest, _ *runFrames) streamEdit {
+	return editResumed(func(v parsedRequest, _ *framesByRun) streamEdit {
 		_, isAgain := sent.Load(v.parsed().Cursor)
 		edit := begin()
 		return streamEdit{frame: func(frame []byte) []byte {
@@ -33,7 +33,7 @@ func editResumedAgain(begin func() streamEdit) middleware {
 // with the given index, counted from 0. The event is a copy of the first event of the requested
 // run, but names a different run, and its frame has no id line.
 func insertOtherRun(index int) middleware {
-	return editResumed(func(v parsedRequest, r *runFrames) streamEdit {
+	return editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 		return editFrameAt(index, func(frame []byte) []byte {
 			var start []byte
 			for line := range bytes.Lines(r.firstFrame(v)) {

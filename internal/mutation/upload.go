@@ -61,14 +61,14 @@ var uploadSignedMutants = []*Mutant{
 }
 
 // signUnknownFile returns a middleware that makes the server sign links for files that do not
-// exist. In place of a refusal with status 404, it sends the last successful response to a request to
-// sign a link, if there was one. In that response, it replaces the path with signedPath(asked), where
-// asked is the requested path. If signedPath returns "", it keeps the path.
+// exist. In place of a refusal with status 404, it sends the last successful response to a request
+// to sign a link, if there was one. In that response, it replaces the path with signedPath(asked),
+// where asked is the requested path. If signedPath returns "", it keeps the path.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		var last bufferedResponse
-		return editResponses(func(v parsedRequest, a *bufferedResponse) {
+		var last completeResponse
+		return editResponses(func(v parsedRequest, a *completeResponse) {
 			if !v.isOperation("sign") || !v.parsed().Valid() {
 				return
 			}
@@ -76,9 +76,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 			defer mu.Unlock()
 			switch {
 			case a.status == http.StatusOK:
-				last = bufferedResponse{a.status, a.header.Clone(), bytes.Clone(a.body)}
+				last = completeResponse{a.status, a.header.Clone(), bytes.Clone(a.body)}
 			case a.status == http.StatusNotFound && last.status != 0:
-				*a = bufferedResponse{last.status, last.header.Clone(), bytes.Clone(last.body)}
+				*a = completeResponse{last.status, last.header.Clone(), bytes.Clone(last.body)}
 				if e, ok := v.decodeReply(a); ok {
 					e.ID = cmp.Or(signedPath(v.parsed().ID), e.ID)
 					v.encodeReply(a, e)
@@ -92,11 +92,11 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 // server has issued. It calls edit for each of these responses. The argument signed is true if the
 // link was issued in response to a request to sign a link, and false if it was issued only in
 // response to an upload. The argument a is the response, which edit changes in place.
-func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
+func editLinkResponses(edit func(signed bool, a *completeResponse)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
 		signed, handed := map[string]bool{}, map[string]bool{}
-		return editResponses(func(v parsedRequest, a *bufferedResponse) {
+		return editResponses(func(v parsedRequest, a *completeResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			if v.isOperation("sign") || v.isOperation("attach") {
@@ -115,8 +115,8 @@ func editLinkResponses(edit func(signed bool, a *bufferedResponse)) middleware {
 // editLinks is like editLinkResponses, but calls edit only for one kind of link. If signed is true,
 // these are the links that were issued in response to a request to sign a link. If it is false,
 // they are all other links.
-func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
-	return editLinkResponses(func(isSigned bool, a *bufferedResponse) {
+func editLinks(signed bool, edit func(a *completeResponse)) middleware {
+	return editLinkResponses(func(isSigned bool, a *completeResponse) {
 		if isSigned == signed {
 			edit(a)
 		}
@@ -126,7 +126,7 @@ func editLinks(signed bool, edit func(a *bufferedResponse)) middleware {
 // issuedLink returns the link in a, the response to the request v. It returns nil if a is not the
 // successful response to an upload or to a request to sign a link, or if the link is not a valid
 // URL.
-func (v parsedRequest) issuedLink(a *bufferedResponse) *url.URL {
+func (v parsedRequest) issuedLink(a *completeResponse) *url.URL {
 	e, _ := v.decodeReply(a)
 	u, err := url.Parse(e.Text)
 	if err != nil || e.Kind != spec.AttachmentStored && e.Kind != spec.AttachmentSigned {
@@ -135,13 +135,13 @@ func (v parsedRequest) issuedLink(a *bufferedResponse) *url.URL {
 	return u
 }
 
-func respondGone(a *bufferedResponse) {
+func respondGone(a *completeResponse) {
 	a.status, a.body = http.StatusGone, []byte("the link has ended")
 }
 
 // corruptBody inverts the bits of the last byte of a.body in place. If the body is empty, it does
 // nothing.
-func corruptBody(a *bufferedResponse) {
+func corruptBody(a *completeResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
 	}
@@ -151,8 +151,8 @@ func corruptBody(a *bufferedResponse) {
 // files do not work, because histories have such links, too.
 var alsoWithBadLinks = []string{"history.links-open"}
 
-// uploadLinkMutants are servers whose links to files have expired, end too early, need credentials or
-// return bytes that differ from those of the file.
+// uploadLinkMutants are servers whose links to files have expired, end too early, need credentials
+// or return bytes that differ from those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -173,7 +173,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "cuts-files-at-dashes", Doc: "the link to an upload leads to the bytes before the first line that begins with two dashes",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails: append([]string{"attachment.new-link-gives-the-file"}, alsoWithBadLinks...),
-		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
+		Middleware: editLinkResponses(func(_ bool, a *completeResponse) {
 			a.body, _, _ = bytes.Cut(a.body, []byte("\r\n--"))
 		}),
 	}, {
@@ -185,7 +185,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
 		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "attachment"},
 		AlsoFails:  append([]string{"attachment.link-gives-the-file"}, alsoWithBadLinks...), // a link may be signed again
-		Middleware: editLinks(true, func(a *bufferedResponse) { a.body = a.body[:len(a.body)/2] }),
+		Middleware: editLinks(true, func(a *completeResponse) { a.body = a.body[:len(a.body)/2] }),
 	}, {
 		Name: "link-with-a-raw-file-name", Doc: "the link to an upload contains the name of the file without escapes",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
@@ -203,7 +203,7 @@ var uploadLinkMutants = []*Mutant{
 			"attachment.new-link-gives-the-file": "http.response",
 		},
 		AlsoFails: alsoWithBadLinks,
-		Middleware: editLinkResponses(func(_ bool, a *bufferedResponse) {
+		Middleware: editLinkResponses(func(_ bool, a *completeResponse) {
 			a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 		}),
 	}, {
@@ -258,7 +258,7 @@ func endEarlierLinks(next dialectHandler) dialectHandler {
 // uploaded with the same file name.
 func overwriteByName(next dialectHandler) dialectHandler {
 	var names, links sync.Map // link → file name, and file name → latest link
-	note := editResponses(func(v parsedRequest, a *bufferedResponse) {
+	note := editResponses(func(v parsedRequest, a *completeResponse) {
 		if !v.isOperation("attach") {
 			return
 		}
@@ -374,7 +374,7 @@ var transcriptionMutants = []*Mutant{
 		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the media type is not the documented one
-		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
 				a.header.Set("Content-Type", "text/plain")
 				a.body = []byte("hello")
@@ -384,7 +384,7 @@ var transcriptionMutants = []*Mutant{
 		Name: "heard-and-not-answered", Doc: "a recording is answered with nothing",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the status is not the documented one
-		Middleware: editResponses(func(v parsedRequest, a *bufferedResponse) {
+		Middleware: editResponses(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
 				a.status = http.StatusNoContent
 				a.header.Del("Content-Type")

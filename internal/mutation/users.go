@@ -22,8 +22,8 @@ const (
 //
 // The argument m of applies contains the threads of all users, and m.mu is locked during the call.
 // The argument user is the value of the Authorization header of the request.
-func serveLatestAs(applies func(m *threadRegistry, user string) bool) middleware {
-	return trackThreads(func(m *threadRegistry) middleware {
+func serveLatestAs(applies func(m *threadOwners, user string) bool) middleware {
+	return trackThreads(func(m *threadOwners) middleware {
 		return editRequests(func(v parsedRequest) *http.Request {
 			if v.isOperation("history") && v.parsed().Thread == "" && v.parsed().Valid() {
 				m.mu.Lock()
@@ -53,9 +53,9 @@ func rememberConnection(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// leaveBodiesUnread is a middleware that simulates a server that does not read the body of a request
-// that it refuses with status 401. Such a server takes the body for the beginning of the next request
-// on the connection. The middleware therefore refuses that request with status 400.
+// leaveBodiesUnread is a middleware that simulates a server that does not read the body of a
+// request that it refuses with status 401. Such a server takes the body for the beginning of the
+// next request on the connection. The middleware therefore refuses that request with status 400.
 func leaveBodiesUnread(next dialectHandler) dialectHandler {
 	var unread sync.Map // set of remote addresses
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -76,10 +76,10 @@ func leaveBodiesUnread(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// ignoreOwnersOfUnknownRuns is a middleware that does not check the owner of a thread if the run does
-// not exist. It affects valid requests of [OtherUser] for the stream of a run, or to cancel a run, if
-// no request to start a run had that run id. The server receives them as if [PrimaryUser] had sent
-// them.
+// ignoreOwnersOfUnknownRuns is a middleware that does not check the owner of a thread if the run
+// does not exist. It affects valid requests of [OtherUser] for the stream of a run, or to cancel a
+// run, if no request to start a run had that run id. The server receives them as if [PrimaryUser]
+// had sent them.
 func ignoreOwnersOfUnknownRuns(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of runs
 	return editRequests(func(v parsedRequest) *http.Request {
@@ -105,9 +105,9 @@ func acceptCredentials(accepts func(authorization string) bool) middleware {
 	})
 }
 
-// ignoreOwnersInOtherCase is a middleware that finds a thread even if the case of its id is wrong, but
-// then does not check the owner of the thread. It affects valid requests for a stream that name a
-// thread of [PrimaryUser] in such a way. The server receives them with the correct id, as if
+// ignoreOwnersInOtherCase is a middleware that finds a thread even if the case of its id is wrong,
+// but then does not check the owner of the thread. It affects valid requests for a stream that name
+// a thread of [PrimaryUser] in such a way. The server receives them with the correct id, as if
 // PrimaryUser had sent them.
 func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of threads of the primary user, by the id in lower case
@@ -126,18 +126,19 @@ func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// usersMutants are servers that confuse users, that skip the check of the owner of a thread for some
-// requests, or that refuse the request after one without valid credentials. The mutants that never
-// check the credentials, or the owner of the requested data, are generated; see deniedRequests.
+// usersMutants are servers that confuse users, that skip the check of the owner of a thread for
+// some requests, or that refuse the request after one without valid credentials. The mutants that
+// never check the credentials, or the owner of the requested data, are generated; see
+// deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
-		Middleware: serveLatestAs(func(m *threadRegistry, who string) bool { return len(m.threadsOf[who]) == 0 }),
+		Middleware: serveLatestAs(func(m *threadOwners, who string) bool { return len(m.threadsOf[who]) == 0 }),
 	}, {
 		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
-		Middleware: serveLatestAs(func(*threadRegistry, string) bool { return true }),
+		Middleware: serveLatestAs(func(*threadOwners, string) bool { return true }),
 	}, {
 		Name: "knows-its-connections", Doc: "credentials hold for all later requests of a connection",
 		KilledBy:   map[string]string{needsCredentials: "http.request"},

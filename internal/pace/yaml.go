@@ -27,26 +27,26 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// A field is one field of a [Pace] or a [Jitter], with the name that it has in scripts.
-type field struct {
+// A namedField is one namedField of a [Pace] or a [Jitter], with the name that it has in scripts.
+type namedField struct {
 	name string // in scripts
 	at   any    // pointer to the field
 }
 
 // value returns the field as a [reflect.Value] that can be read and set.
-func (f field) value() reflect.Value { return reflect.ValueOf(f.at).Elem() }
+func (f namedField) value() reflect.Value { return reflect.ValueOf(f.at).Elem() }
 
 // fields returns the fields of p in alphabetical order of their names.
-func (p *Pace) fields() []field {
-	return []field{
+func (p *Pace) fields() []namedField {
+	return []namedField{
 		{"burst", &p.Burst}, {"chunk", &p.Chunk}, {"first", &p.First},
 		{"jitter", &p.Jitter}, {"rate", &p.Rate}, {"speed", &p.Speed},
 	}
 }
 
 // fields returns the fields of j in alphabetical order of their names.
-func (j *Jitter) fields() []field {
-	return []field{{"fixed", &j.Fixed}, {"lognormal", &j.Lognormal}, {"uniform", &j.Uniform}}
+func (j *Jitter) fields() []namedField {
+	return []namedField{{"fixed", &j.Fixed}, {"lognormal", &j.Lognormal}, {"uniform", &j.Uniform}}
 }
 
 // A fieldSet records which fields were present in a parsed value, so that Merge can distinguish an
@@ -66,7 +66,7 @@ func (p Pace) MarshalJSON() ([]byte, error) { return marshalFields(p.fields(), p
 func (j Jitter) MarshalJSON() ([]byte, error) { return marshalFields(j.fields(), 0) }
 
 // marshalFields returns a JSON object with those of the fields that are not zero or are in set.
-func marshalFields(fields []field, set fieldSet) ([]byte, error) {
+func marshalFields(fields []namedField, set fieldSet) ([]byte, error) {
 	object := map[string]any{}
 	for i, f := range fields {
 		if f.value().IsZero() && !set.has(i) {
@@ -94,8 +94,8 @@ func (c ChunkSize) MarshalJSON() ([]byte, error) {
 }
 
 // Parse returns the pace that v describes. The value v is decoded YAML or JSON, such as {first:
-// 300ms, rate: 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. Parse returns an error for
-// unknown fields, wrong types and values out of range.
+// 300ms, rate: 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. Parse returns an
+// error for unknown fields, wrong types and values out of range.
 func Parse(v any) (Pace, error) {
 	var p Pace
 	m, ok := v.(map[string]any)
@@ -119,9 +119,9 @@ func Parse(v any) (Pace, error) {
 // member is unknown or has the wrong type. The argument owner ends the error text for an unknown
 // member, such as " of a pace" in "unknown field x of a pace". readFields does not check whether
 // values are in range; [Pace.Check] does.
-func readFields(fields []field, m map[string]any, owner string) (set fieldSet, err error) {
+func readFields(fields []namedField, m map[string]any, owner string) (set fieldSet, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+		i := slices.IndexFunc(fields, func(f namedField) bool { return f.name == name })
 		if i < 0 {
 			return set, fmt.Errorf("unknown field %s%s (want %s)", name, owner, joinNames(fields))
 		}
@@ -136,7 +136,7 @@ func readFields(fields []field, m map[string]any, owner string) (set fieldSet, e
 // read sets the field from v, a decoded YAML or JSON value. A duration is a string such as "300ms"
 // or the number 0. read returns an error if v is not a value that the field can have, but does not
 // check whether v is in range.
-func (f field) read(v any) error {
+func (f namedField) read(v any) error {
 	number, isNumber := toFloat(v)
 	switch to := f.at.(type) {
 	case *time.Duration:
@@ -234,7 +234,7 @@ func describe(v any) string {
 }
 
 // joinNames returns the names of fields, separated by a comma and a space.
-func joinNames(fields []field) string {
+func joinNames(fields []namedField) string {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// A secretPattern is one form of a secret, such as its hexadecimal digits. A text is searched for
+// A secretForm is one form of a secret, such as its hexadecimal digits. A text is searched for
 // it, both as it is and with its escapes decoded.
-type secretPattern struct {
+type secretForm struct {
 	text   []byte
 	base64 bool // text is a part of Base64 text, and may be broken into lines
-	// If extendBefore (or extendAfter) is true, the Base64 character before (or after) the text also
-	// encodes bits of the secret and must be removed, too.
+	// If extendBefore (or extendAfter) is true, the Base64 character before (or after) the text
+	// also encodes bits of the secret and must be removed, too.
 	extendBefore, extendAfter bool
 }
 
@@ -23,7 +23,7 @@ const minFoldedHex = 8
 
 // secretPatterns returns the forms in which the secret s is searched for: s itself, its hexadecimal
 // digits, its forms in other encodings, and its forms within Base64 text.
-func secretPatterns(s string) (all []secretPattern) {
+func secretPatterns(s string) (all []secretForm) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
 	if len(s) >= minFoldedHex && isHex(s) {
@@ -42,7 +42,7 @@ func secretPatterns(s string) (all []secretPattern) {
 	for _, text := range texts {
 		if !seen[text] {
 			seen[text] = true
-			all = append(all, secretPattern{text: []byte(text)})
+			all = append(all, secretForm{text: []byte(text)})
 		}
 	}
 	return append(all, base64Patterns(s)...)
@@ -54,7 +54,7 @@ const replacementChar = "\ufffd"
 // base64Patterns returns patterns that find s within Base64 text: one for each alphabet (standard
 // and URL-safe) and each position at which s can begin within a group of three bytes. A pattern
 // consists of the Base64 characters that depend only on s. There are no duplicates.
-func base64Patterns(s string) (all []secretPattern) {
+func base64Patterns(s string) (all []secretForm) {
 	seen := map[string]bool{}
 	for shift := range 3 {
 		padded := append(make([]byte, shift), s...)
@@ -66,7 +66,7 @@ func base64Patterns(s string) (all []secretPattern) {
 				continue
 			}
 			seen[core] = true
-			p := secretPattern{text: []byte(core), base64: true, extendBefore: shift > 0, extendAfter: bits%6 > 0}
+			p := secretForm{text: []byte(core), base64: true, extendBefore: shift > 0, extendAfter: bits%6 > 0}
 			all = append(all, p)
 		}
 	}
@@ -94,7 +94,7 @@ func asLatin1(s string) string {
 // widen returns the range that must be removed if x, a range of text, matches the pattern. It is
 // x, extended by the Base64 characters directly before and after x that also encode bits of the
 // secret.
-func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
+func (p *secretForm) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--
 	}

@@ -43,7 +43,7 @@ var jsonLiterals = []string{"true", "false", "null", "none"}
 type Redactor struct {
 	placeholder string // replaces a secret
 	numberDigit byte   // replaces the digits of a secret within a JSON number
-	patterns    []secretPattern
+	patterns    []secretForm
 	longest     int // length of the longest pattern in bytes
 	shortest    int // length of the shortest pattern in bytes
 }

@@ -32,7 +32,7 @@ func countBackslashes(data []byte, end int) (n int) {
 }
 
 // Parameters of the search. minWindow is the minimum number of bytes that are searched at a time.
-// maxSpellingFactor is the maximum length of an escaped form of a [secretPattern], in multiples of
+// maxSpellingFactor is the maximum length of an escaped form of a [secretForm], in multiples of
 // the length of the pattern; it is large because text can be escaped several times.
 const (
 	minWindow         = 16 << 10
@@ -179,7 +179,7 @@ func (v *unescapedView) hasBrokenBase64() bool {
 }
 
 // findOccurrences adds to s.found the occurrences of p in v, as ranges of the original text.
-func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
+func (s *searcher) findOccurrences(v *unescapedView, p *secretForm) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)
 		if i < 0 {
@@ -193,7 +193,7 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 
 // findSuffix searches for a part of a secret at the beginning of v. If v begins with the last bytes
 // of p, at least minFragment of them, findSuffix adds their range in the original text to s.found.
-func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
+func (s *searcher) findSuffix(v *unescapedView, p *secretForm) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
 			s.found = append(s.found, v.sourceRange(byteRange{0, n}))
@@ -205,7 +205,7 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 // findPrefix searches for a part of a secret at the end of v. If v ends with the first bytes of p,
 // at least minFragment of them, findPrefix adds their range in the original text to s.found. If a
 // truncated escape follows these bytes, the range includes it.
-func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
+func (s *searcher) findPrefix(v *unescapedView, p *secretForm) {
 	const escape = 12
 	text := v.text
 	for range 2 {

@@ -13,25 +13,25 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ConvertedFile is a file that a conversion produces. Its name has no directory; the caller decides
-// where to write it.
+// A ConvertedFile is a file that a conversion produces. Its name has no directory; the caller
+// decides where to write it.
 type ConvertedFile struct {
 	Name string
 	Data []byte
 }
 
-// A Format is a kind of file that a conversion can produce.
-type Format string
+// An OutputFormat is a kind of file that a conversion can produce.
+type OutputFormat string
 
 // The formats of files that a conversion produces.
 const (
-	Transcript Format = "transcript" // .txtar, converted from .har, .sse and .http
-	Script     Format = "script"     // .yaml, converted from fixture files of aimock (.json)
+	Transcript OutputFormat = "transcript" // .txtar, converted from .har, .sse and .http
+	Script     OutputFormat = "script"     // .yaml, converted from fixture files of aimock (.json)
 )
 
 // A ConvertOptions configures a conversion. All fields are optional.
 type ConvertOptions struct {
-	Format  Format           // the desired format; "" means the format to which the file can be converted
+	Format  OutputFormat     // the desired format; "" means the format to which the file can be converted
 	Dialect *dialect.Dialect // the dialect of a recording; if not nil, exchanges of other dialects are omitted
 	BaseURL string           // the path or URL at which the recorded server served the dialect; "" means none
 	Secrets []string         // values to redact in transcripts

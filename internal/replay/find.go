@@ -90,7 +90,7 @@ type recordingSearch struct {
 // A candidate is a recorded exchange that matches a request, with the values that determine its
 // rank among the candidates.
 type candidate struct {
-	exchange  *storedExchange
+	exchange  *replayableExchange
 	binding   *threadBinding // nil if the client's thread is not bound to the recorded one
 	resumeAt  *resumePoint   // where the stream is resumed; nil for its beginning
 	score     int            // sum of flags such as sameThread; higher is better
@@ -128,7 +128,7 @@ const (
 // searchConversation compares the request with all exchanges of conversation c that have the same
 // operation. It adds those that match to s.candidates, and the mismatches of the others to
 // s.mismatches.
-func (s *recordingSearch) searchConversation(c *recordedConversation) {
+func (s *recordingSearch) searchConversation(c *replayableConversation) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
 			continue
@@ -171,7 +171,7 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 }
 
 // hasNoRequest reports whether the recording has only the response of exchange x, not the request.
-func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
+func (x *replayableExchange) hasNoRequest() bool { return x.method == "" }
 
 // checkSubject checks that the request is about the same thread and run as the exchange of
 // candidate f. Their ids must be equal to the recorded ones, or correspond to them according to

@@ -180,7 +180,7 @@ func (b *libraryBuilder) addProblem(level Severity, file, format string, args ..
 }
 
 // warnf records a warning about the recorded exchange x.
-func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
+func (b *libraryBuilder) warnf(x *replayableExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
@@ -194,7 +194,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	if d == nil {
 		return
 	}
-	c := &recordedConversation{index: len(b.library.conversations), file: t.Name, dialect: d}
+	c := &replayableConversation{index: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
 	d.CompleteRequests(&own.Trace)
@@ -204,7 +204,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	own.StripBasePath(d.Base)
 	d.UseEndpoint(&own.Trace)
 	for i, x := range own.Trace.Exchanges {
-		e := &storedExchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
+		e := &replayableExchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
 		if b.prepareExchange(e, x) {
 			c.exchanges = append(c.exchanges, e)
 		}
@@ -261,7 +261,7 @@ func dialectNames(dialects []*dialect.Dialect) string {
 // prepareExchange sets the fields of e that depend on the dialect, such as the operation and the
 // match key, from the recorded exchange x. If x cannot be replayed, it records a warning and
 // returns false. The index, conversation, method and response of e must already be set.
-func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
+func (b *libraryBuilder) prepareExchange(e *replayableExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request, e.operation = d.ParseRequest(x.Request), d.Operation(x.Request)
 	if x.Request.Method == "" {
@@ -292,7 +292,7 @@ func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) boo
 	}
 	e.key = newMatchKey(&e.request)
 	e.indexResponse(x)
-	e.startsRun = !slices.ContainsFunc(e.conversation.exchanges, func(o *storedExchange) bool {
+	e.startsRun = !slices.ContainsFunc(e.conversation.exchanges, func(o *replayableExchange) bool {
 		return o.operation == e.operation && o.request.Run != "" && o.request.Run == e.request.Run && o.thread() == e.thread()
 	})
 	return true

@@ -32,7 +32,8 @@ type RecorderConfig struct {
 	TrustFlags []string
 
 	// Save is called after each exchange whose [RecordedExchange.SkipReason] is empty, with the
-	// whole conversation so far. Calls are sequential. Its errors are logged. If Save is nil, nothing is saved.
+	// whole conversation so far. Calls are sequential. Its errors are logged. If Save is nil,
+	// nothing is saved.
 	Save func(RecordedConversation) error
 	// SaveDefective also saves the exchanges of the dialect's operations whose response is
 	// defective. They have no SkipReason. Such exchanges can be judged, but not replayed.
@@ -77,7 +78,7 @@ type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
 	upstream      string // the server's URL without credentials and query
-	conversations conversationCache
+	conversations recordingConversations
 }
 
 // NewRecorder returns a recorder with the given configuration. It returns an error if the

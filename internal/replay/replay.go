@@ -46,7 +46,7 @@ func (p FileProblem) String() string {
 // A Library holds recorded conversations to replay. It is immutable and safe for concurrent use;
 // what has been replayed is recorded in a [PlaybackState].
 type Library struct {
-	conversations []*recordedConversation
+	conversations []*replayableConversation
 	exchanges     int // number of exchanges in all conversations
 }
 
@@ -59,18 +59,18 @@ func (l *Library) Len() int {
 	return l.exchanges
 }
 
-// A recordedConversation holds the replayable exchanges of one transcript.
-type recordedConversation struct {
+// A replayableConversation holds the replayable exchanges of one transcript.
+type replayableConversation struct {
 	index     int    // position in the library, starting at 0
 	file      string // name of the transcript
 	dialect   *dialect.Dialect
-	exchanges []*storedExchange
+	exchanges []*replayableExchange
 }
 
-// A storedExchange is a recorded response with the request to which the server sent it.
-type storedExchange struct {
+// A replayableExchange is a recorded response with the request to which the server sent it.
+type replayableExchange struct {
 	index        int // position in the transcript, starting at 0
-	conversation *recordedConversation
+	conversation *replayableConversation
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
 	startsRun    bool       // no earlier request with the same operation and thread has the same run id
@@ -87,15 +87,15 @@ type responseIDs struct{ thread, run string }
 
 // thread returns the recorded id of the thread of exchange x, taken from the request or, if it has
 // none, from the response. The result is "" if neither has one.
-func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
+func (x *replayableExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
 // run returns the recorded id of the run of exchange x, taken from the request or, if it has none,
 // from the response. The result is "" if neither has one.
-func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
+func (x *replayableExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
 // Name returns a name of exchange x for error messages, such as "FILE, exchange 2". Exchanges are
 // counted from 1.
-func (x *storedExchange) Name() string {
+func (x *replayableExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }
 

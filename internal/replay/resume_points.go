@@ -18,7 +18,7 @@ type resumePoint struct {
 
 // indexResponse sets x.serverIDs from the response of recorded, the exchange from which x was made.
 // If the response is an event stream without a content coding, it also sets x.resumePoints.
-func (x *storedExchange) indexResponse(recorded spec.Exchange) {
+func (x *replayableExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
 	if x.response.Header.MediaType() == spec.EventStream && x.isUnencoded() {
@@ -41,7 +41,7 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 
 // isUnencoded reports whether the response of x has no content coding such as gzip, so that ids in
 // it can be replaced.
-func (x *storedExchange) isUnencoded() bool {
+func (x *replayableExchange) isUnencoded() bool {
 	coding := x.response.Header.Get("Content-Encoding")
 	return coding == "" || coding == "identity"
 }

@@ -12,7 +12,7 @@ import (
 // each recorded id. In the body, newResponse replaces recorded ids that are complete JSON strings.
 // In the header, it replaces those that are complete words. A response with a content coding is not
 // changed. If from is not nil, the body begins at that resume point.
-func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
+func (x *replayableExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
 		Source: x.Name(), Status: r.Status, Header: replayedHeader(r.Header), Body: r.Body, End: streamEndOf(r),

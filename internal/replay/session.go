@@ -32,8 +32,8 @@ type libraryPlayback struct {
 	library            *Library
 	threads            map[dialectThreadKey][]*threadBinding // bindings of each thread of the client
 	threadOrder        []dialectThreadKey                    // the keys of threads, oldest first
-	conversationCounts map[*recordedConversation]int         // number of bindings to each conversation, dropped or not
-	exchangeCounts     map[*storedExchange]int               // number of times that each exchange was replayed
+	conversationCounts map[*replayableConversation]int       // number of bindings to each conversation, dropped or not
+	exchangeCounts     map[*replayableExchange]int           // number of times that each exchange was replayed
 }
 
 // A dialectThreadKey identifies a thread by its dialect and the id that the client uses.
@@ -42,7 +42,7 @@ type dialectThreadKey struct{ dialect, thread string }
 // A threadBinding records that a thread of the client corresponds to a recorded thread, and which
 // ids of the client correspond to which recorded ids.
 type threadBinding struct {
-	conversation *recordedConversation
+	conversation *replayableConversation
 	thread       string            // the recorded id of the thread
 	recordedRuns map[string]string // maps run ids of the client to recorded run ids
 	currentIDs   map[string]string // maps recorded ids to ids of the client
@@ -62,7 +62,7 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 	}
 	one := &libraryPlayback{
 		library: l, threads: map[dialectThreadKey][]*threadBinding{},
-		conversationCounts: map[*recordedConversation]int{}, exchangeCounts: map[*storedExchange]int{},
+		conversationCounts: map[*replayableConversation]int{}, exchangeCounts: map[*replayableExchange]int{},
 	}
 	s.playbacks = append([]*libraryPlayback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
 	return one
@@ -70,7 +70,7 @@ func (s *PlaybackState) playbackOf(l *Library) *libraryPlayback {
 
 // findBinding returns the binding between the client's thread with the given key and the recorded
 // thread of x, or nil if there is none.
-func (s *libraryPlayback) findBinding(key dialectThreadKey, x *storedExchange) *threadBinding {
+func (s *libraryPlayback) findBinding(key dialectThreadKey, x *replayableExchange) *threadBinding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -82,7 +82,7 @@ func (s *libraryPlayback) findBinding(key dialectThreadKey, x *storedExchange) *
 // bind returns the binding between the client's thread with the given key and the recorded thread
 // of x. It creates the binding if there is none. A new thread replaces the oldest one if there are
 // already maxThreads.
-func (s *libraryPlayback) bind(key dialectThreadKey, x *storedExchange) *threadBinding {
+func (s *libraryPlayback) bind(key dialectThreadKey, x *replayableExchange) *threadBinding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}

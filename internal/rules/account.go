@@ -11,31 +11,32 @@ import (
 // [spec.Shared]. When a check sees an event, each tracker already includes that event, unless the
 // comment on the tracker says otherwise.
 
-// A streamTracker follows the streams of a conversation, one after the other. It leaves out resumed
-// streams, whose requests have a cursor, and the responses to requests that a server must refuse.
-// Other checks judge these.
-type streamTracker struct {
+// An initialStreamTracker follows the streams of a conversation, one after the other. It leaves out
+// resumed streams, whose requests have a cursor, and the responses to requests that a server must
+// refuse. Other checks judge these.
+type initialStreamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the tracker follows
 	opens   bool       // whether the current event is the head of a stream that the tracker follows
-	// event is the current event. A missing message id has been added to it; see messageTracker.resolve.
+	// event is the current event. A missing message id has been added to it; see
+	// messageTracker.resolve.
 	event spec.Event
 
 	prompts  map[string]string // by runKey: the last prompt for the run that the server did not refuse
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the streamTracker of the conversation to which p applies. All checks share it,
-// so they must not modify it.
-func streamsOf(p *spec.Pass) *streamTracker {
-	return spec.Shared(p, "streams", func() (*streamTracker, func(spec.Event)) {
-		s := &streamTracker{prompts: map[string]string{}}
+// streamsOf returns the initialStreamTracker of the conversation to which p applies. All checks
+// share it, so they must not modify it.
+func streamsOf(p *spec.Pass) *initialStreamTracker {
+	return spec.Shared(p, "streams", func() (*initialStreamTracker, func(spec.Event)) {
+		s := &initialStreamTracker{prompts: map[string]string{}}
 		return s, s.observe
 	})
 }
 
 // observe updates the tracker with e, the next event of the conversation.
-func (s *streamTracker) observe(e spec.Event) {
+func (s *initialStreamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
@@ -56,22 +57,23 @@ func (s *streamTracker) observe(e spec.Event) {
 // sees reports whether e is an event of the current stream and the tracker follows that stream.
 // The events of a stream are its frames, its comments, an incomplete frame, and the end of its
 // body. The end of the body is left out if the client closed the connection before the run ended.
-func (s *streamTracker) sees(e spec.Event) bool {
+func (s *initialStreamTracker) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
 // isUnrequested reports whether request asks for the stream of a run that no earlier request of the
 // conversation is known to have started. The argument must be the field request of a
-// [streamTracker], whose Text is the prompt of the run if that is known.
+// [initialStreamTracker], whose Text is the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a watchFunc that calls w at the start of each stream that a [streamTracker]
-// follows. The argument request of w is the request for the stream. The function that w returns is
-// then called with each event of the stream, in order; see [streamTracker.sees].
-func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+// eachStream returns a newWatcherFunc that calls w at the start of each stream that a
+// [initialStreamTracker] follows. The argument request of w is the request for the stream. The
+// function that w returns is then called with each event of the stream, in order; see
+// [initialStreamTracker.sees].
+func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		var observe func(spec.Event)
@@ -89,7 +91,7 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 // eachResolvedStream is like eachStream, but it fills in missing message ids: if an event has
 // content and no message id while exactly one message is open, the event gets the id of that
 // message.
-func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
 		observe := eachStream(w)(p)
@@ -104,11 +106,11 @@ type exchangeTracker struct {
 	asked   requestedInputs // the tool calls and interrupts that the client may answer
 	uploads *knownUploads   // the uploads of the exchanges that have ended
 	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
-	// runs contains the ids of the runs that the server accepted. The thread is not part of the key,
-	// because a server may require run ids that are unique in all threads.
+	// runs contains the ids of the runs that the server accepted. The thread is not part of the
+	// key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
 	// subjects contains the subjects of the valid requests that the server accepted.
-	subjects map[requestSubject]bool
+	subjects map[acceptedSubject]bool
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
@@ -128,7 +130,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
 			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
-			subjects: map[requestSubject]bool{},
+			subjects: map[acceptedSubject]bool{},
 			unread:   map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
@@ -177,9 +179,9 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates a.subjects, a.idleSince, a.runs and a.unread to reflect the exchange x, which
-// has ended. It does nothing if the request was not accepted. If the request names no thread, it
-// updates only a.subjects.
+// recordAccepted updates a.subjects, a.idleSince, a.runs and a.unread to reflect the exchange x,
+// which has ended. It does nothing if the request was not accepted. If the request names no thread,
+// it updates only a.subjects.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -230,24 +232,24 @@ func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}
 }
 
-// A requestSubject identifies the operation of a request, and the user, the thread and the run that
-// the request names. If the server accepts the request, they exist. Fields for what the request
-// does not name are empty.
-type requestSubject struct {
+// An acceptedSubject identifies the operation of a request, and the user, the thread and the run
+// that the request names. If the server accepts the request, they exist. Fields for what the
+// request does not name are empty.
+type acceptedSubject struct {
 	operation string
 	thread    userThreadKey
 	run       string
 }
 
 // subjectOf returns the subject of request.
-func subjectOf(request spec.Event) requestSubject {
-	return requestSubject{request.Operation, threadOf(request), request.Run}
+func subjectOf(request spec.Event) acceptedSubject {
+	return acceptedSubject{request.Operation, threadOf(request), request.Run}
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a
 // cursor. Unlike eachStream, it does not add the prompt of an earlier request for the same run to a
 // request that has no prompt.
-func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var observe func(spec.Event)
@@ -264,10 +266,10 @@ func eachStreamOrRest(w func(p *spec.Pass, request spec.Event) func(spec.Event))
 	}
 }
 
-// eachResponseEvent returns a watchFunc that calls judge with each event e of each response, from
-// its head to the end of its body. The argument x is the exchange so far, including e. All checks
-// share it, so judge must not modify it.
-func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watchFunc {
+// eachResponseEvent returns a newWatcherFunc that calls judge with each event e of each response,
+// from its head to the end of its body. The argument x is the exchange so far, including e. All
+// checks share it, so judge must not modify it.
+func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		return func(e spec.Event) {
@@ -278,10 +280,10 @@ func eachResponseEvent(judge func(p *spec.Pass, x *exchange, e spec.Event)) watc
 	}
 }
 
-// eachExchange returns a watchFunc that calls w once per conversation. The function that w returns
-// is then called with each exchange, at the end of the body of its response. Exchanges that the
-// client left before there was a response are omitted.
-func eachExchange(w func(p *spec.Pass) func(exchange)) watchFunc {
+// eachExchange returns a newWatcherFunc that calls w once per conversation. The function that w
+// returns is then called with each exchange, at the end of the body of its response. Exchanges that
+// the client left before there was a response are omitted.
+func eachExchange(w func(p *spec.Pass) func(exchange)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		onExchange := w(p)

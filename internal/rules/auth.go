@@ -8,9 +8,9 @@ import (
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
-// exchange x in which the server should have denied access. The function denial returns the reason
-// to deny a request, or "" if there is none.
+// eachAccessAttempt returns a newWatcherFunc that calls judge, at the end of a conversation, with
+// each exchange x in which the server should have denied access. The function denial returns the
+// reason to deny a request, or "" if there is none.
 //
 // The argument granted reports whether the server accepted a request of [spec.PrimaryUser] for the
 // same operation. If the reason is [spec.DeniedOtherUser], that request must also have been for
@@ -21,7 +21,7 @@ var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, Refu
 // PrimaryUser are included.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
-) watchFunc {
+) newWatcherFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		type operationResource struct{ operation, resourceKey string }
 		// Of the accepted requests of the primary user: the operations, also with their resources.
@@ -49,11 +49,11 @@ func eachAccessAttempt(
 	})
 }
 
-// accessWatch returns a watchFunc that judges whether requests are denied as documented. The
+// accessWatch returns a newWatcherFunc that judges whether requests are denied as documented. The
 // function denial returns the reason to deny a request, or "" if there is none. A server that
 // refuses everything must not pass, so a refusal counts only if the server accepted the same kind
 // of request of [spec.PrimaryUser]; see the argument granted of eachAccessAttempt.
-func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
+func accessWatch(denial func(spec.Event) spec.DenialReason) newWatcherFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Facts().Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
@@ -162,8 +162,8 @@ without events. It must not send events of the owner's run.`,
 }
 
 // otherCaseWatch records a finding for each stream of a run of [spec.PrimaryUser] that the server
-// sends to another user. It applies to requests whose thread id differs from that of the run only in
-// the case of its letters.
+// sends to another user. It applies to requests whose thread id differs from that of the run only
+// in the case of its letters.
 var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 	threads := map[string]string{} // the primary user's thread ids, by the id in lower case
 	owners := resourceOwners{}
@@ -190,8 +190,8 @@ var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 	}
 })
 
-// HistoryIsOwn judges whether a history request that names no thread returns a thread of the user who
-// sent the request, and not a thread of another user.
+// HistoryIsOwn judges whether a history request that names no thread returns a thread of the user
+// who sent the request, and not a thread of another user.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
 	Doc: `a history request that names no thread returns a thread of the user who sent the request

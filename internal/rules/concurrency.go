@@ -19,7 +19,7 @@ This is judged if the server accepted the cancel request. A cancel request that 
 the active run of its thread. A stream with an idle limit in its request may close without a terminal
 event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
 		for _, l := range a.streams {
 			if (l.endCount > 0 || l.request.PollLimit == "") && a.exchanges.isCanceled(l) {
 				p.Judge(l.bodyEnd, l.endCount == 1,
@@ -46,9 +46,9 @@ type completedStream struct {
 	bodyEnd               spec.Event       // the event for the end of the body
 }
 
-// A conversationTimeline holds the completed streams of a conversation, and the times at which runs
+// A runTimeline holds the completed streams of a conversation, and the times at which runs
 // were requested and ended.
-type conversationTimeline struct {
+type runTimeline struct {
 	exchanges *exchangeTracker
 	streams   []completedStream
 	resumed   []completedStream // streams that were requested from a cursor
@@ -99,12 +99,12 @@ func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation. The
+// judgeStreams returns a newWatcherFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
-func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
-	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
-		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
-			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
+func judgeStreams(judge func(p *spec.Pass, a *runTimeline)) newWatcherFunc {
+	return judgeAtEnd(func(p *spec.Pass) *runTimeline {
+		return spec.Shared(p, "stream timeline", func() (*runTimeline, func(spec.Event)) {
+			timeline := &runTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			observeResumed := eachStreamOrRest(timeline.observeResumed)(p)
 			return timeline, func(e spec.Event) {
@@ -120,9 +120,9 @@ func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) watchFunc {
 	}, judge)
 }
 
-// observeResumed is like [conversationTimeline.observeStream], but for a stream that was requested
+// observeResumed is like [runTimeline.observeStream], but for a stream that was requested
 // from a cursor. The function that it returns adds the stream to a.resumed.
-func (a *conversationTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
+func (a *runTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
 	request := streamsOf(p).request // with the prompt of its run
 	if request.Cursor == "" {
 		return func(spec.Event) {}
@@ -133,7 +133,7 @@ func (a *conversationTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(s
 // observeStream returns a function that must be called with each event of the stream that request
 // asked for. When the response body ends, the function adds the stream to a.streams, unless the
 // transfer was cut off or the client stopped reading before the run ended.
-func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
+func (a *runTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	observe := observeCompleted(request, func(l completedStream) { a.streams = append(a.streams, l) })
 	return func(e spec.Event) {
 		if isTerminal(e) {
@@ -184,9 +184,9 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 	}
 }
 
-// scriptedDuration returns the minimum duration of a run that the prompt of request sets. The second
-// result is false if the prompt sets no duration, or if the tested server does not understand the
-// test prompts (see [spec.Trace.Scripted]).
+// scriptedDuration returns the minimum duration of a run that the prompt of request sets. The
+// second result is false if the prompt sets no duration, or if the tested server does not
+// understand the test prompts (see [spec.Trace.Scripted]).
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if silence, ok := scriptedSilence(request); ok {
 		return silence, true
@@ -207,7 +207,7 @@ the client may read the two streams at different speeds. Such a stream is not ju
 run was canceled, if its request has an idle limit, or if its last event cannot be decoded and may be
 the terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
 		for _, l := range a.streams {
 			later := time.Duration(0)
 			if l.endCount == 0 { // a client that reads two streams may see the cause after the effect
@@ -242,7 +242,7 @@ request are not judged.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	// The cancel requests of other users are refused.
 	AllPrincipals: true,
-	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]

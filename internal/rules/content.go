@@ -21,10 +21,10 @@ func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index}
 // isDelta reports whether e is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
-// eachContentEnd returns a watchFunc that calls judge with each event e that completes a content
-// part. The argument joined is the joined text of the earlier deltas of that part, or "" if there
-// were none.
-func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) watchFunc {
+// eachContentEnd returns a newWatcherFunc that calls judge with each event e that completes a
+// content part. The argument joined is the joined text of the earlier deltas of that part, or "" if
+// there were none.
+func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) newWatcherFunc {
 	return eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		deltas := map[contentKey]*strings.Builder{}
 		return func(e spec.Event) {

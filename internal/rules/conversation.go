@@ -13,7 +13,7 @@ const historySettleTime = 5 * time.Second
 
 // A conversation collects the data for the checks of histories and of accepted runs: the runs that
 // replies accepted, the events of all their streams, and the requests for histories. Unlike a
-// [conversationTracker], it also covers servers that do not understand the test prompts, and it
+// [storedPromptTracker], it also covers servers that do not understand the test prompts, and it
 // combines all streams of a run.
 type conversation struct {
 	exchanges        *exchangeTracker
@@ -26,8 +26,8 @@ type conversation struct {
 	// is not known to have started a run. The key "" stands for any thread.
 	changedOtherwise map[string]bool
 	// touchedAt contains the threads that may have been created or changed by such a request before
-	// the first run of the thread was accepted. It maps the id of the thread to the time of the first
-	// of these requests. The key "" stands for any thread.
+	// the first run of the thread was accepted. It maps the id of the thread to the time of the
+	// first of these requests. The key "" stands for any thread.
 	touchedAt map[string]time.Duration
 	request   spec.Event        // of the current exchange
 	stream    *mergedRunStreams // the run that the current response streams; nil if it streams none
@@ -40,9 +40,9 @@ type conversation struct {
 type acceptedRun struct {
 	request, acceptance spec.Event // the request that started the run, and the reply that accepted it
 	requestedAgain      bool       // the run was requested more than once, so it is unknown which prompt counts
-	// number is how often the history must contain the prompt after this run. It is 1 plus the number
-	// of earlier runs with the same user, thread and prompt that finished before this run. If this
-	// run did not finish or was requested more than once, number is 0.
+	// number is how often the history must contain the prompt after this run. It is 1 plus the
+	// number of earlier runs with the same user, thread and prompt that finished before this run.
+	// If this run did not finish or was requested more than once, number is 0.
 	number   int
 	canceled bool // an accepted request to cancel the run was sent before its end was seen
 	mergedRunStreams
@@ -56,10 +56,10 @@ type mergedRunStreams struct {
 	content     *assembledRun   // the content of a stream that was read from start to end; nil if there was none
 }
 
-// atConversationEnd returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument c holds what was collected from the conversation. All checks share it, so judge must not
-// modify it.
-func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
+// atConversationEnd returns a newWatcherFunc that calls judge once, at the end of a conversation.
+// The argument c holds what was collected from the conversation. All checks share it, so judge must
+// not modify it.
+func atConversationEnd(judge func(p *spec.Pass, c *conversation)) newWatcherFunc {
 	return judgeAtEnd(func(p *spec.Pass) *conversation {
 		exchanges := exchangesOf(p)
 		return spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {

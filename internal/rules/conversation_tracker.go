@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, for each run of
-// [spec.PrimaryUser] on a scripted target, that is, a server that understands the test prompts (see
-// [spec.Trace.Scripted]). The stream of the run may be the response to a later request than the one
-// that started the run.
+// eachScriptedRun returns a newWatcherFunc that calls judge, at the end of a conversation, for each
+// run of [spec.PrimaryUser] on a scripted target, that is, a server that understands the test
+// prompts (see [spec.Trace.Scripted]). The stream of the run may be the response to a later request
+// than the one that started the run.
 //
 // Runs whose outcome proves nothing about the target are left out:
 //   - runs that were canceled
@@ -19,17 +19,17 @@ import (
 //   - runs whose request did not contain the input for which the thread was waiting
 //   - runs that failed without any text while another run of the thread may have been active, unless
 //     they ended as canceled
-func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
-	return judgeAtEnd(func(p *spec.Pass) *conversationTracker {
+func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
+	return judgeAtEnd(func(p *spec.Pass) *storedPromptTracker {
 		exchanges := exchangesOf(p)
-		return spec.Shared(p, "scripted runs", func() (*conversationTracker, func(spec.Event)) {
-			t := &conversationTracker{
-				exchanges: exchanges, keep: keeper(p), threads: map[userThreadKey]*trackedThread{},
+		return spec.Shared(p, "scripted runs", func() (*storedPromptTracker, func(spec.Event)) {
+			t := &storedPromptTracker{
+				exchanges: exchanges, keep: keeper(p), threads: map[userThreadKey]*threadState{},
 				possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
 			}
 			return t, t.observe
 		})
-	}, func(p *spec.Pass, t *conversationTracker) {
+	}, func(p *spec.Pass, t *storedPromptTracker) {
 		for _, a := range t.finishedRuns {
 			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.failure.Status != "canceled" && a.text() == ""
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
@@ -53,18 +53,18 @@ func IsFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// A conversationTracker assembles the runs of a conversation. It also tracks, for each thread,
+// A storedPromptTracker assembles the runs of a conversation. It also tracks, for each thread,
 // which prompts the server has certainly stored, and which it may or may not have stored.
-type conversationTracker struct {
-	threads          map[userThreadKey]*trackedThread // the threads whose ids are known
-	possiblePrompts  map[string][]string              // by thread id: prompts that the server may or may not have stored
-	startsRuns       map[string]bool                  // by operation: whether its valid requests start runs (have input)
-	runCount         int                              // number of runs that were accepted
-	states           []string                         // the states in the requests of these runs, as JSON text
-	hasRunEnd        bool                             // whether any run.end event was seen; not all dialects have them
-	hasUnknownThread bool                             // whether the thread of some accepted request is unknown
-	startedRuns      map[string]*assembledRun         // by runKey: the latest run that was accepted
-	finishedRuns     []*assembledRun                  // the runs whose stream has ended
+type storedPromptTracker struct {
+	threads          map[userThreadKey]*threadState // the threads whose ids are known
+	possiblePrompts  map[string][]string            // by thread id: prompts that the server may or may not have stored
+	startsRuns       map[string]bool                // by operation: whether its valid requests start runs (have input)
+	runCount         int                            // number of runs that were accepted
+	states           []string                       // the states in the requests of these runs, as JSON text
+	hasRunEnd        bool                           // whether any run.end event was seen; not all dialects have them
+	hasUnknownThread bool                           // whether the thread of some accepted request is unknown
+	startedRuns      map[string]*assembledRun       // by runKey: the latest run that was accepted
+	finishedRuns     []*assembledRun                // the runs whose stream has ended
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 
@@ -78,16 +78,16 @@ type conversationTracker struct {
 }
 
 // A userThreadKey identifies a thread by its id and its user, because threads of different users
-// may have the same id. The field user is the user id in the request, or "" if the request has none.
-// In that case, only principal identifies the user.
+// may have the same id. The field user is the user id in the request, or "" if the request has
+// none. In that case, only principal identifies the user.
 type userThreadKey struct {
 	thread, user string
 	principal    spec.Principal
 }
 
-// A trackedThread is the state of one thread that results from the requests that the server
+// A threadState is the state of one thread that results from the requests that the server
 // accepted.
-type trackedThread struct {
+type threadState struct {
 	prompts     []promptedRun // in order
 	lastRun     *assembledRun // the run of the last request; nil if there was none
 	lastPrompt  string        // the prompt of the last request; "" if it had none
@@ -102,16 +102,16 @@ type promptedRun struct {
 }
 
 // currentKey returns the key that the thread of the current exchange has in t.threads.
-func (t *conversationTracker) currentKey() userThreadKey {
+func (t *storedPromptTracker) currentKey() userThreadKey {
 	return userThreadKey{t.threadID, t.request.User, t.request.Principal}
 }
 
 // discardPrompts forgets the prompts of the current thread or, if the id of that thread is unknown,
 // of all threads. It is called after the server has accepted an invalid request, because it is
 // unknown how the server understood that request.
-func (t *conversationTracker) discardPrompts() {
+func (t *storedPromptTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
-		t.threads[t.currentKey()] = &trackedThread{}
+		t.threads[t.currentKey()] = &threadState{}
 	}
 	for key, state := range t.threads {
 		if key.thread == t.threadID || t.threadID == "" {
@@ -121,7 +121,7 @@ func (t *conversationTracker) discardPrompts() {
 }
 
 // observe updates the tracker with e, the next event of the conversation.
-func (t *conversationTracker) observe(e spec.Event) {
+func (t *storedPromptTracker) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPRequest:
 		t.request, t.requestedRun, t.streamedRun = e, nil, nil
@@ -143,7 +143,7 @@ func (t *conversationTracker) observe(e spec.Event) {
 }
 
 // observeFrame updates the tracker, and the run that is being streamed, with the frame e.
-func (t *conversationTracker) observeFrame(e spec.Event) {
+func (t *storedPromptTracker) observeFrame(e spec.Event) {
 	if t.threadID == "" && e.Thread != "" { // the server assigned one
 		t.threadID = e.Thread
 		if t.streamedRun != nil {
@@ -170,11 +170,11 @@ func (a *assembledRun) markEnded(e spec.Event) {
 // newRun returns a new run for a request, together with what is known about the earlier prompts of
 // the thread. It does not add the run to the tracker. It may, however, move some of these prompts
 // to t.possiblePrompts; see certainPrompts.
-func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
+func (t *storedPromptTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := t.knowsThread(request.Thread)
 	if before == nil || request.Thread == "" { // a request without a thread starts a new one
-		before = &trackedThread{}
+		before = &threadState{}
 	}
 	givesPending := givesNew(request, before.pendingKind)
 	a := &assembledRun{
@@ -210,7 +210,7 @@ func (t *conversationTracker) newRun(request spec.Event) *assembledRun {
 }
 
 // knowsThread reports whether an earlier run, of any user, was in the thread with the given id.
-func (t *conversationTracker) knowsThread(id string) bool {
+func (t *storedPromptTracker) knowsThread(id string) bool {
 	for key := range t.threads {
 		if key.thread == id {
 			return true
@@ -220,7 +220,8 @@ func (t *conversationTracker) knowsThread(id string) bool {
 }
 
 // givesNew reports whether a request has a part of kind k that does not merely repeat a part of an
-// earlier request. A part counts as repeated if a message of the assistant comes after it in request.
+// earlier request. A part counts as repeated if a message of the assistant comes after it in
+// request.
 func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	for _, part := range request.Parts {
 		gives = part.Kind == k || gives && part.Kind != spec.InputAssistant
@@ -236,7 +237,7 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 // The slice earlier lists the prompts before that of the request, oldest first, and must not be
 // empty. The server has certainly stored its first priorCount elements; the others are only
 // repeated in the request. The argument thread is the id of the thread that the request names.
-func (t *conversationTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
+func (t *storedPromptTracker) otherPrompts(thread string, earlier []string, priorCount int) []string {
 	last, possible := earlier[len(earlier)-1], t.possiblePrompts[thread]
 	switch {
 	case len(earlier) <= priorCount:
@@ -254,7 +255,7 @@ func (t *conversationTracker) otherPrompts(thread string, earlier []string, prio
 // isBusy reports whether a run may be active in the thread with the given id. That is so if, for at
 // least one user, the end of the last run in that thread was not seen. It returns false if thread
 // is "".
-func (t *conversationTracker) isBusy(thread string) bool {
+func (t *storedPromptTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
 			return true
@@ -270,7 +271,7 @@ func (t *conversationTracker) isBusy(thread string) bool {
 // were canceled, that had not succeeded before request was sent, or whose field skipsPendingInput
 // is true. It also adds the prompts of other users in a thread with the same id to
 // t.possiblePrompts.
-func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
+func (t *storedPromptTracker) certainPrompts(state *threadState, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s promptedRun) bool {
 		late := s.run.endedAt > request.At
 		uncertain := !s.run.succeeded || late || s.run.skipsPendingInput || t.isCanceled(s.run)
@@ -294,7 +295,7 @@ func (t *conversationTracker) certainPrompts(state *trackedThread, request spec.
 
 // addPossiblePrompt records that the server may have stored text as a prompt in the thread with the
 // given id.
-func (t *conversationTracker) addPossiblePrompt(thread, text string) {
+func (t *storedPromptTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
 	}
@@ -302,7 +303,7 @@ func (t *conversationTracker) addPossiblePrompt(thread, text string) {
 
 // observeResponse updates the tracker with e, the head of a response. The head shows whether the
 // request was accepted, and which run the response streams, if any.
-func (t *conversationTracker) observeResponse(e spec.Event) {
+func (t *storedPromptTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()
 	t.startedRun = streams
@@ -334,7 +335,7 @@ func (t *conversationTracker) observeResponse(e spec.Event) {
 // observeBodyEnd updates the tracker with e, the event for the end of a body. It adds the streamed
 // run to the finished runs, unless the client stopped reading before the end of the run or the
 // request limits how long the stream may be idle.
-func (t *conversationTracker) observeBodyEnd(e spec.Event) {
+func (t *storedPromptTracker) observeBodyEnd(e spec.Event) {
 	if s := t.streamedRun; s != nil && t.request.PollLimit == "" {
 		failed := s.failure.Kind != "" && errors.Is(e.Err, spec.ErrIdleTimeout)
 		if isCleanEnd(e) || isBrokenTransfer(e) || failed {
@@ -365,7 +366,7 @@ func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 		return
 	}
 	if t.threads[t.currentKey()] == nil {
-		t.threads[t.currentKey()] = &trackedThread{}
+		t.threads[t.currentKey()] = &threadState{}
 	}
 	state := t.threads[t.currentKey()]
 	state.lastRun = a
@@ -385,6 +386,6 @@ func (t *conversationTracker) observeBodyEnd(e spec.Event) {
 }
 
 // isCanceled reports whether an accepted cancel request of the conversation applies to the run a.
-func (t *conversationTracker) isCanceled(a *assembledRun) bool {
+func (t *storedPromptTracker) isCanceled(a *assembledRun) bool {
 	return t.exchanges.isCanceled(completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd})
 }

@@ -17,10 +17,10 @@ var historyPageChecks = []*spec.Check{
 	HistorySequenceIsOrdered,
 }
 
-// eachHistoryPage returns a watchFunc that calls judge, at the end of a conversation, with each
-// history that the server returned. The argument page is the history, and x is the exchange of the
-// conversation c in which it was returned.
-func eachHistoryPage(judge func(p *spec.Pass, c *conversation, x *exchange, page spec.Event)) watchFunc {
+// eachHistoryPage returns a newWatcherFunc that calls judge, at the end of a conversation, with
+// each history that the server returned. The argument page is the history, and x is the exchange of
+// the conversation c in which it was returned.
+func eachHistoryPage(judge func(p *spec.Pass, c *conversation, x *exchange, page spec.Event)) newWatcherFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			if page, ok := x.page(); ok {
@@ -253,8 +253,8 @@ func isDayOrEmpty(day string) bool {
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether the server returns the messages of the nearest earlier day that
-// has any when a request asks for the history before a given day.
+// PreviousDayIsNearest judges whether the server returns the messages of the nearest earlier day
+// that has any when a request asks for the history before a given day.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is that of the nearest earlier day with messages
@@ -300,8 +300,8 @@ func (c *conversation) servedLatest(x *exchange) (thread string) {
 }
 
 // MoreDaysExist judges whether a thread has messages of an earlier day if a history of one day
-// reports that there are some (see [spec.Event.HasMore]). NoMoreDaysExist judges whether it has none
-// if the history reports that there are none. Both apply only if another request asked for the
+// reports that there are some (see [spec.Event.HasMore]). NoMoreDaysExist judges whether it has
+// none if the history reports that there are none. Both apply only if another request asked for the
 // history before the day of the reporting history.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
@@ -345,8 +345,8 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 // in UTC.
 const maxZoneOffset = 14 * time.Hour
 
-// HistoryCoversOneDay judges whether all messages of a history are from the day that it names as its
-// own; see [spec.Event.Day].
+// HistoryCoversOneDay judges whether all messages of a history are from the day that it names as
+// its own; see [spec.Event.Day].
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
 	Doc: `the messages of a history are from its day, in some time zone

@@ -35,15 +35,15 @@ func (s sentPrompt) resembles(text string) bool {
 // white space, so texts are compared without it.
 func WithoutSpace(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// eachStoredPrompt returns a watchFunc that, at the end of a conversation, calls judge for each
-// user message m in the histories of threads that are known to be new. The argument page is the
-// history that contains m. Histories of earlier days are left out.
+// eachStoredPrompt returns a newWatcherFunc that, at the end of a conversation, calls judge for
+// each user message m in the histories of threads that are known to be new. The argument page is
+// the history that contains m. Histories of earlier days are left out.
 //
 // The argument sent lists the prompts of the conversation with the text of m or, if there are none,
 // those that resemble m; see sentPrompt.resembles. Prompts that the server denied with status 401
 // or 403 are not listed. If m has the text of a denied prompt and of no other prompt, sent is
 // empty.
-func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) watchFunc {
+func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPrompt)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var sent []sentPrompt
 		added := 0                  // the number of prompts that the current request added to sent
@@ -166,8 +166,9 @@ judged, nor is one before the first message of the user, such as a greeting.`,
 	}),
 }
 
-// isGreeting reports whether the message with index i on page is older than all messages of the user.
-// A page may begin with its oldest or with its newest message; the sequence numbers show which.
+// isGreeting reports whether the message with index i on page is older than all messages of the
+// user. A page may begin with its oldest or with its newest message; the sequence numbers show
+// which.
 func isGreeting(page spec.Event, i int) bool {
 	isUser := func(m spec.Event) bool { return m.Kind == spec.HistoryUser }
 	first, _ := strconv.ParseFloat(page.Parts[0].Seq, 64) // 0 if it is invalid

@@ -150,14 +150,16 @@ func (k spanKey) noun() string {
 	return k.subject
 }
 
-// eachPairEvent returns a watchFunc that calls judge with each event e that starts, continues or
-// ends a message, a section of reasoning, a tool call or a step. Only events with one of the given
-// subjects are included; see [spec.Kind.Subject]. The argument key identifies the message,
+// eachPairEvent returns a newWatcherFunc that calls judge with each event e that starts, continues
+// or ends a message, a section of reasoning, a tool call or a step. Only events with one of the
+// given subjects are included; see [spec.Kind.Subject]. The argument key identifies the message,
 // section, call or step, and isOpen reports whether it was open before e.
 //
 // The end of a run closes everything that is still open. Events between the end of a run and the
 // start of the next one are left out because RunEndsInTurn reports them.
-func eachPairEvent(judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string) watchFunc {
+func eachPairEvent(
+	judge func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool), subjects ...string,
+) newWatcherFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false
 		return func(e spec.Event) {

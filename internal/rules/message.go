@@ -73,8 +73,8 @@ type messageStates struct {
 	byID      map[string]*messageState // by message id
 	openCount int                      // number of open messages
 
-	streams *streamTracker // determines which event opens a stream, and which events belong to it
-	pending spec.Event     // a status event that the states do not yet include; its Kind is "" if there is none
+	streams *initialStreamTracker // determines which event opens a stream, and which events belong to it
+	pending spec.Event            // a status event that the states do not yet include; its Kind is "" if there is none
 }
 
 // messageStatesOf returns the states of the messages in the conversation. All checks share the
@@ -102,10 +102,10 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// eachMessageEvent returns a watchFunc that calls judge with each event e of a stream. The
+// eachMessageEvent returns a newWatcherFunc that calls judge with each event e of a stream. The
 // argument states holds the states of the messages and does not yet include e. All checks share
 // it, so judge must not modify it.
-func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
+func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		states := messageStatesOf(p)
 		return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {

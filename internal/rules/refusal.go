@@ -58,8 +58,9 @@ func (x exchange) isCancel() bool { return x.request.Facts().Reply == spec.Cance
 // not cut off. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether the transfer of the response was cut off before the stream had a terminal
-// event or an in-band terminator such as "[DONE]". It returns false if there was no response.
+// isCutOff reports whether the transfer of the response was cut off before the stream had a
+// terminal event or an in-band terminator such as "[DONE]". It returns false if there was no
+// response.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
 	return x.status() != 0 && !x.runEnded && !x.streamDone && failed
@@ -205,7 +206,7 @@ Responses that may have nothing to do with the violation are not judged: the sta
 of more than one MiB. A wrong refusal with status 403, 404, 409 or 410 counts only if the server
 accepted a valid request for the same thread before.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
-		operations := map[string]*operationState{}
+		operations := map[string]*operationResponses{}
 		return func(x exchange) {
 			unverifiable := x.unverifiable || x.threadBusy && !x.isAccepted()
 			if x.request.Valid() && (x.request.Operation == "" || unverifiable) {
@@ -213,7 +214,7 @@ accepted a valid request for the same thread before.`,
 			}
 			d := operations[x.request.Operation]
 			if d == nil {
-				d = &operationState{acceptedThreads: map[string]bool{}}
+				d = &operationResponses{acceptedThreads: map[string]bool{}}
 				operations[x.request.Operation] = d
 			}
 			d.observe(p, x)
@@ -221,9 +222,9 @@ accepted a valid request for the same thread before.`,
 	}),
 }
 
-// An operationState records how the server has responded to the requests for one operation. It also
-// keeps judgements that depend on later requests.
-type operationState struct {
+// An operationResponses records how the server has responded to the requests for one operation. It
+// also keeps judgements that depend on later requests.
+type operationResponses struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
 	lastValid       *exchange       // the last exchange whose request was valid; nil if there was none
@@ -233,7 +234,7 @@ type operationState struct {
 // observe updates d with x, the next exchange of the operation. If the request of x is invalid,
 // observe judges the response. It does not judge a response that may have another cause than the
 // violation, such as status 429; see also judgeOrDefer.
-func (d *operationState) observe(p *spec.Pass, x exchange) {
+func (d *operationResponses) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
 		d.acceptedThreads[x.request.Thread] = d.acceptedThreads[x.request.Thread] || x.isComplete()
@@ -277,7 +278,7 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 // judge is added to d.pending. Another response counts immediately, unless its status depends on
 // the state of the server, such as 404: it counts only if a valid request for the same thread was
 // accepted before.
-func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
+func (d *operationResponses) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
 		d.pending = append(d.pending, judge)
@@ -290,7 +291,7 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 // right refusal for at least one of them. If it is right for none, the finding counts against the
 // requirement for which a failure has the least severe verdict. If the OpenAPI document does not
 // specify the refusal for one of the violations, judgeCombined judges nothing.
-func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
+func (d *operationResponses) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
 		if len(violation.Refusals) == 0 {
@@ -381,7 +382,7 @@ const conflictSettleTime = 200 * time.Millisecond
 // refusedLastValid reports whether the last valid request before x was refused, although the
 // operation had accepted a valid request earlier. If so, the server may refuse the request of x for
 // another reason than its violations. An excused refusal does not count; see [exchange.isExcused].
-func (d *operationState) refusedLastValid(x exchange) bool {
+func (d *operationResponses) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !valid.isExcused() &&
 		valid.status() >= 400 && x.request.Operation == valid.request.Operation

@@ -63,11 +63,11 @@ func (t *observedStream) indexOf(cursor string) int {
 	return -1
 }
 
-// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, once for
-// each stream t of a run. The argument full is the stream to compare with t: the result of
+// eachResumedStream returns a newWatcherFunc that calls judge, at the end of a conversation, once
+// for each stream t of a run. The argument full is the stream to compare with t: the result of
 // longestStream for the run. That stream itself is left out. If longestStream returns nil, all
 // streams of the run are left out.
-func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
+func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) newWatcherFunc {
 	return judgeAtEnd(streamsByRunOf, func(p *spec.Pass, all *streamsByRun) {
 		for _, key := range all.runOrder {
 			full := longestStream(all.runs[key])
@@ -414,8 +414,8 @@ func (all *streamsByRun) hasCursorOfEarlierRun(t *observedStream) bool {
 		first.request.Exchange < all.firstRequest[runKey(t.request)]
 }
 
-// ownFrame looks for t.request.Cursor in the earlier streams of the run of t. It returns the frame that
-// has this cursor or, if there is none, the zero streamFrame.
+// ownFrame looks for t.request.Cursor in the earlier streams of the run of t. It returns the frame
+// that has this cursor or, if there is none, the zero streamFrame.
 func (all *streamsByRun) ownFrame(t *observedStream) streamFrame {
 	for _, own := range all.runs[runKey(t.request)] {
 		if own.request.Exchange >= t.request.Exchange {

@@ -37,15 +37,16 @@ func ByID(id string) (*spec.Check, bool) {
 	return All[i], true
 }
 
-// A watchFunc is a function for the field Watch of a [spec.Check]. It is called once per
+// A newWatcherFunc is a function for the field Watch of a [spec.Check]. It is called once per
 // conversation, with the pass in which the check records its judgements. It returns a function that
 // is then called with each event of the conversation, in order.
-type watchFunc = func(*spec.Pass) func(spec.Event)
+type newWatcherFunc = func(*spec.Pass) func(spec.Event)
 
-// judgeAtEnd returns a watchFunc that calls judge once, at the end of a conversation. The function
-// collect is called before the first event, and its result is the argument collected of judge. The
-// result is usually shared by all checks (see [spec.Shared]), so judge must not modify it.
-func judgeAtEnd[T any](collect func(*spec.Pass) T, judge func(p *spec.Pass, collected T)) watchFunc {
+// judgeAtEnd returns a newWatcherFunc that calls judge once, at the end of a conversation. The
+// function collect is called before the first event, and its result is the argument collected of
+// judge. The result is usually shared by all checks (see [spec.Shared]), so judge must not modify
+// it.
+func judgeAtEnd[T any](collect func(*spec.Pass) T, judge func(p *spec.Pass, collected T)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		collected := collect(p)
 		p.AtEnd(func() { judge(p, collected) })
@@ -60,8 +61,8 @@ type eventLabel struct {
 	onWire bool   // whether text is the name on the wire, and not a description
 }
 
-// isUnreadable reports whether e is a frame whose data begins like a JSON object but is not valid JSON
-// or not valid UTF-8. Such a frame may stand for any event, such as the terminal one.
+// isUnreadable reports whether e is a frame whose data begins like a JSON object but is not valid
+// JSON or not valid UTF-8. Such a frame may stand for any event, such as the terminal one.
 func isUnreadable(e spec.Event) bool {
 	return e.Kind == spec.Undecodable && len(e.Flaws) > 0 && strings.HasPrefix(strings.TrimSpace(frameData(e.Raw)), "{")
 }

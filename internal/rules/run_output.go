@@ -131,7 +131,7 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge at most once per stream, at its end. The
+// eachRunSummary returns a newWatcherFunc that calls judge at most once per stream, at its end. The
 // argument end is the last event that reports that the run finished (run.end), and listed has the
 // entries in its output. The argument completed lists the messages that were completed in the
 // stream, each with its last role and type. If there are neither completed messages nor entries,
@@ -142,7 +142,7 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 // the events.
 func eachRunSummary(
 	judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event),
-) watchFunc {
+) newWatcherFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []completedMessage
 		var end spec.Event               // the last end of the run; its Kind is "" before one was received

@@ -152,25 +152,25 @@ func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
 	}
 }
 
-// A messageKey identifies a message of a request or of a snapshot by its author, such as "user" or
-// "tool", and its id. The id alone does not suffice because a tool call and its result may have the
-// same id.
-type messageKey struct{ author, id string }
+// An authorMessageKey identifies a message of a request or of a snapshot by its author, such as
+// "user" or "tool", and its id. The id alone does not suffice because a tool call and its result
+// may have the same id.
+type authorMessageKey struct{ author, id string }
 
 // judgeOrder judges the order of the messages in e, a snapshot of the messages. The messages of
 // request, the request for the stream, must have the same order in e and come before the streamed
 // messages. Each message must be in e only once. Messages that request contains more than once are
 // not judged.
 func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
-	keyOf := func(part spec.Event) messageKey { return messageKey{part.Kind.Phase(), part.Message} }
-	rank := map[messageKey]int{} // from 1
-	isRepeated := map[messageKey]bool{}
+	keyOf := func(part spec.Event) authorMessageKey { return authorMessageKey{part.Kind.Phase(), part.Message} }
+	rank := map[authorMessageKey]int{} // from 1
+	isRepeated := map[authorMessageKey]bool{}
 	for i, part := range request.Parts {
 		key := keyOf(part)
 		isRepeated[key] = rank[key] > 0
 		rank[key] = i + 1
 	}
-	last, times := 0, map[messageKey]int{}
+	last, times := 0, map[authorMessageKey]int{}
 	for _, part := range e.Parts {
 		key := keyOf(part)
 		if part.Message == "" || isRepeated[key] {

@@ -15,10 +15,10 @@ const disconnectDelay = 5 * time.Second
 // rounded to milliseconds. The order of two times that differ by less is unknown.
 const timeTolerance = 5 * time.Millisecond
 
-// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation. The
-// argument exchanges lists all exchanges whose request is a valid request of [spec.PrimaryUser] for
-// a stream, in the order in which the responses ended.
-func judgeStreamRequests(judge func(p *spec.Pass, exchanges []*exchange)) watchFunc {
+// judgeStreamRequests returns a newWatcherFunc that calls judge once, at the end of a conversation.
+// The argument exchanges lists all exchanges whose request is a valid request of [spec.PrimaryUser]
+// for a stream, in the order in which the responses ended.
+func judgeStreamRequests(judge func(p *spec.Pass, exchanges []*exchange)) newWatcherFunc {
 	return eachExchange(func(p *spec.Pass) func(exchange) {
 		var all []*exchange
 		p.AtEnd(func() { judge(p, all) })

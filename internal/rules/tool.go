@@ -246,11 +246,11 @@ type callState struct {
 
 // A clientCallTracker holds the tool calls of the current stream. It does not yet include the
 // current event. Checks use it to find the calls of client tools, that is, of tools that the client
-// runs. It is active only if the request for the stream offers such tools, or if it asks a server that
-// understands the test prompts for a call of one; see [spec.Trace.Scripted].
+// runs. It is active only if the request for the stream offers such tools, or if it asks a server
+// that understands the test prompts for a call of one; see [spec.Trace.Scripted].
 type clientCallTracker struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
-	streams *streamTracker               // determines which event opens a stream, and which events belong to it
+	streams *initialStreamTracker        // determines which event opens a stream, and which events belong to it
 	pending *spec.Event                  // an event that toolCalls does not yet include; nil if there is none
 	active  bool                         // whether the current stream is open and may have calls of client tools
 	toolCalls
@@ -263,8 +263,8 @@ type toolCalls struct {
 	byID            map[string]*callState // by call id
 	openClientCalls int                   // number of calls of client tools that have ended and have no result
 
-	// halted is whether an interrupt or a failure stopped the run. A call may then lack its result for
-	// this reason, and is not necessarily left to the client.
+	// halted is whether an interrupt or a failure stopped the run. A call may then lack its result
+	// for this reason, and is not necessarily left to the client.
 	halted bool
 }
 
@@ -326,10 +326,10 @@ func (c *clientCallTracker) update(e spec.Event) {
 	}
 }
 
-// eachToolStream returns a watchFunc that calls judge with each event e of the streams that may have
-// calls of client tools; see clientCallTracker. The argument c holds the tool calls of the stream and
-// does not yet include e. All checks share it, so judge must not modify it.
-func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) watchFunc {
+// eachToolStream returns a newWatcherFunc that calls judge with each event e of the streams that
+// may have calls of client tools; see clientCallTracker. The argument c holds the tool calls of the
+// stream and does not yet include e. All checks share it, so judge must not modify it.
+func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {

@@ -77,10 +77,10 @@ and a response for which the client did not wait.`,
 // The media types are judged at the end of the conversation. Only then is it known whether the
 // server sends no streams at all, or only ignores the default value of a member that the request
 // omitted.
-type streamRequestResponses struct{ streams, others []answeredRequest }
+type streamRequestResponses struct{ streams, others []requestWithResponseHead }
 
-// An answeredRequest is a request and the head of its response.
-type answeredRequest struct{ request, response spec.Event }
+// A requestWithResponseHead is a request and the head of its response.
+type requestWithResponseHead struct{ request, response spec.Event }
 
 // add judges the status and, if the status is 200, the content coding of the response to request.
 // Each judgement is about the requirement that the OpenAPI document states for it. If the status is
@@ -99,9 +99,9 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 			used)
 	}
 	if response.IsStream() {
-		h.streams = append(h.streams, answeredRequest{request, response})
+		h.streams = append(h.streams, requestWithResponseHead{request, response})
 	} else {
-		h.others = append(h.others, answeredRequest{request, response})
+		h.others = append(h.others, requestWithResponseHead{request, response})
 	}
 }
 
@@ -122,7 +122,7 @@ func (h *streamRequestResponses) judge(p *spec.Pass) {
 	for _, x := range h.others {
 		blamed := []string{x.request.Facts().Promised.MediaType}
 		for _, requirement := range x.request.Facts().Omitted {
-			if slices.ContainsFunc(h.streams, func(y answeredRequest) bool {
+			if slices.ContainsFunc(h.streams, func(y requestWithResponseHead) bool {
 				return y.request.Operation == x.request.Operation && !slices.Contains(y.request.Facts().Omitted, requirement)
 			}) {
 				blamed = []string{requirement}
@@ -148,8 +148,9 @@ func describeHead(response spec.Event) string {
 	return fmt.Sprintf("got status %d with content type %s", response.StatusCode, contentType)
 }
 
-// FramesAreJSON judges whether the data of each frame is one JSON object, or the in-band terminator,
-// such as "[DONE]". It does not judge frames that are not valid UTF-8; [UTF8] reports them.
+// FramesAreJSON judges whether the data of each frame is one JSON object, or the in-band
+// terminator, such as "[DONE]". It does not judge frames that are not valid UTF-8; [UTF8] reports
+// them.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator

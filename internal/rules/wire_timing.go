@@ -36,7 +36,7 @@ Not judged: a stream whose run was canceled; a stream that was open when another
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
 		for _, l := range a.streams {
 			silence, isIdle := scriptedSilence(l.request)
 			if at, known := a.requestedAt[runKey(l.request)]; known {
@@ -93,7 +93,7 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 // sent its last delta. They are a violation if the deltas of each begin only after those of the one
 // before have ended. Only streams whose deltas took at least half of the time that the prompts ask
 // for are judged, because a client that stalls may receive others one after the other.
-func judgeTogether(p *spec.Pass, a *conversationTimeline) {
+func judgeTogether(p *spec.Pass, a *runTimeline) {
 	var group, slow []*completedStream // in the order of their first deltas
 	for i := range a.streams {
 		l := &a.streams[i]
@@ -144,7 +144,8 @@ func (l completedStream) isOneBehind(interval time.Duration) bool {
 const minDeltaSpan = 300 * time.Millisecond
 
 // minDeltaInterval is the shortest requested interval for which DeltasArriveIncrementally judges a
-// stream. The timers of a server, the network and the client may join deltas that are closer together.
+// stream. The timers of a server, the network and the client may join deltas that are closer
+// together.
 const minDeltaInterval = 10 * time.Millisecond
 
 // minCountedDeltas is the smallest number of requested deltas for which the pauses between them are
@@ -161,8 +162,8 @@ func maxPause(interval time.Duration) time.Duration {
 
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
 // the target, and the interval between them. The result ok is false if the request has a different
-// prompt, if the argument of the prompt is invalid or asks for fewer than two deltas, or if the target
-// does not understand such prompts (see [spec.Trace.Scripted]).
+// prompt, if the argument of the prompt is invalid or asks for fewer than two deltas, or if the
+// target does not understand such prompts (see [spec.Trace.Scripted]).
 func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, milliseconds, _ := strings.Cut(argument, " ")

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ReplyCheckFunc runs the checks of dialect d against a server that runs the given agent. It
-// returns a message for each violation of the protocol, or nil if there is none.
-type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
+// A ConformanceCheckFunc runs the checks of dialect d against a server that runs the given agent.
+// It returns a message for each violation of the protocol, or nil if there is none.
+type ConformanceCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
 // CheckReplies runs check on the reply of each rule, in every dialect that the mock serves and to
 // which the rule applies. It returns one error for each rule whose reply violates the protocol,
@@ -22,7 +22,7 @@ type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 // To save time, CheckReplies skips a reply if it has already checked one with the same kinds of
 // steps, in the same order, in the same dialect. A server encodes both in the same way. Replies
 // with "raw" steps, whose frames are sent as written in the script, are always checked.
-func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
+func (s *RuleSet) CheckReplies(check ConformanceCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
 	for _, r := range s.Rules() {
@@ -60,7 +60,7 @@ func stepSignature(steps []step) (text string) {
 
 // checkReply runs check on reply, the reply of the rule in dialect d. If the reply violates the
 // protocol, p is the problem to report, and ok is false. Otherwise ok is true.
-func (r *Rule) checkReply(d *dialect.Dialect, reply Reply, check ReplyCheckFunc) (p Problem, ok bool) {
+func (r *Rule) checkReply(d *dialect.Dialect, reply Reply, check ConformanceCheckFunc) (p Problem, ok bool) {
 	violations := check(d, reply.Agent(reply.Pace.Chunk, func(time.Duration) {}))
 	if len(violations) == 0 {
 		return p, true

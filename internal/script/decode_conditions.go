@@ -131,14 +131,14 @@ func (all *bodyMatchers) UnmarshalYAML(ctx context.Context, n ast.Node) error {
 	return nil
 }
 
-// A stepsByScenario holds the steps that a rule requires or sets, at most one for each scenario (a
+// A scenarioSteps holds the steps that a rule requires or sets, at most one for each scenario (a
 // named state machine; see scenarioStep). In a script, it is an object that maps the name of each
 // scenario to the name of a step.
-type stepsByScenario []scenarioStep
+type scenarioSteps []scenarioStep
 
 // UnmarshalYAML implements the NodeUnmarshaler interface of goccy/go-yaml. The schema of scripts
 // guarantees that n is an object. The returned error is always nil.
-func (all *stepsByScenario) UnmarshalYAML(n ast.Node) error {
+func (all *scenarioSteps) UnmarshalYAML(n ast.Node) error {
 	for _, m := range yamltree.Fields(n) {
 		*all = append(*all, scenarioStep{scalarText(m.Key), scalarText(m.Value)})
 	}

@@ -31,17 +31,17 @@ type ruleDefaults struct {
 // agent replies.
 type ruleDocument struct {
 	Name     textValue
-	Priority int             // rules of higher priority are tried first
-	When     conditions      // what a request must meet to match the rule
-	Reply    stepList        // steps of the reply; nil if there is none
-	Status   *statusReply    // error response to send instead of an event stream; nil if there is none
-	Default  bool            // states that the server's own agent replies; has no effect, but informs readers
-	Pace     paceValue       // timing of the response
-	Faults   faultList       // faults to inject into the response
-	Set      stepsByScenario // scenario steps to set when the rule matches
-	Times    int             // maximum number of matches; 0 means no limit
-	Quota    requestQuota    // maximum number of requests in a time window
-	Violates bool            // the raw frames of the reply violate the protocol on purpose
+	Priority int           // rules of higher priority are tried first
+	When     conditions    // what a request must meet to match the rule
+	Reply    stepList      // steps of the reply; nil if there is none
+	Status   *statusReply  // error response to send instead of an event stream; nil if there is none
+	Default  bool          // states that the server's own agent replies; has no effect, but informs readers
+	Pace     paceValue     // timing of the response
+	Faults   faultList     // faults to inject into the response
+	Set      scenarioSteps // scenario steps to set when the rule matches
+	Times    int           // maximum number of matches; 0 means no limit
+	Quota    requestQuota  // maximum number of requests in a time window
+	Violates bool          // the raw frames of the reply violate the protocol on purpose
 }
 
 // A requestQuota limits the number of requests that a rule serves in a time window. A window begins

@@ -56,7 +56,7 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 // LoadChecked loads scripts with [Load] and, if that succeeds and check is not nil, checks their
 // replies with [RuleSet.CheckReplies]. It returns all problems that were found. If at least one of
 // them is an error, the rule set is nil.
-func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
+func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ConformanceCheckFunc) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {
 		return set, problems

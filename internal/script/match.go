@@ -26,7 +26,7 @@ type conditions struct {
 	Run           *textMatcher       // the id of the run
 	Headers       headerMatchers     `yaml:"header"` // header fields; all conditions must be met
 	Body          bodyMatchers       // values in the body; all conditions must be met
-	ScenarioSteps stepsByScenario    `yaml:"state"` // current steps of scenarios; checked by State.claim
+	ScenarioSteps scenarioSteps      `yaml:"state"` // current steps of scenarios; checked by State.claim
 }
 
 // An intRange is a range of integers from low to high, both inclusive. If high is 0, the range has
@@ -40,8 +40,8 @@ type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
 
-	// exists states whether the text must be present (true) or absent (false). If exists is nil, the
-	// text must be present if another field is set.
+	// exists states whether the text must be present (true) or absent (false). If exists is nil,
+	// the text must be present if another field is set.
 	exists *bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlCommand describes a call of curl that was recorded.
-type curlCommand struct {
+// A recordedCurlCall describes a call of curl that was recorded.
+type recordedCurlCall struct {
 	request  spec.Request
 	exitCode *int   // nil if unknown
 	note     string // note of the person who made the recording; "" if there is none
@@ -49,8 +49,8 @@ var curlExitErrors = map[int]error{
 // Only the last response is kept. The earlier ones are interim responses, and those that curl
 // handled itself: redirects, authentication challenges and the responses of proxies. A trailer
 // becomes part of the body, because the output does not separate the two.
-func parseCurl(name string, data []byte, run curlCommand) (*Transcript, error) {
-	p := &sectionReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+func parseCurl(name string, data []byte, run recordedCurlCall) (*Transcript, error) {
+	p := &sectionLineReader{position: position{name, 1}, data: bytes.TrimPrefix(data, []byte("\ufeff"))}
 	x := spec.Exchange{Request: run.request}
 	if run.exitCode != nil {
 		x.Response.End = curlExitErrors[*run.exitCode]
@@ -97,7 +97,7 @@ func startsWithHead(data []byte) bool {
 // body. If the exit code is unknown and the body is shorter than Content-Length, it marks the
 // response as truncated. The notes report a removed field, or a body whose length differs from
 // Content-Length.
-func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
+func finishCurlExchange(x *spec.Exchange, run recordedCurlCall) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
 		return nil
@@ -131,7 +131,7 @@ func finishCurlExchange(x *spec.Exchange, run curlCommand) (notes []string) {
 // The parameter end is the reason why the response is incomplete, or nil if none is known.
 // parseCurlHead returns an error if the head is invalid or, if end is nil, incomplete. However, if
 // end wraps spec.ErrNotHTTP, an invalid status line is not an error, and s.data then becomes empty.
-func (s *sectionReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
+func (s *sectionLineReader) parseCurlHead(end error) (r spec.Response, complete bool, err error) {
 	line, ended := s.nextLine()
 	parts, err := splitCurlStatus(line)
 	if err != nil {

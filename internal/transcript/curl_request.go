@@ -15,9 +15,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestDescription is the content of a file NAME.request.json, which describes a request that curl
+// A curlRequestFile is the content of a file NAME.request.json, which describes a request that curl
 // sent.
-type curlRequestDescription struct {
+type curlRequestFile struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query
 	Headers  json.RawMessage `json:"headers"`   // object of strings, arrays of strings and nulls
@@ -43,12 +43,12 @@ type curlRequestDescription struct {
 // The parameter name is the file name, and data is the content of the file. If data is malformed,
 // or if curl_exit is a code that does not say how the response ended, parseCurlInvocation returns
 // an error that begins with the file name.
-func parseCurlInvocation(name string, data []byte) (run curlCommand, err error) {
+func parseCurlInvocation(name string, data []byte) (run recordedCurlCall, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
 		return run, nil
 	}
-	var f curlRequestDescription
+	var f curlRequestFile
 	if err := decodeStrictly(name, data, &f); err != nil {
 		return run, err
 	}
@@ -78,12 +78,12 @@ func parseCurlInvocation(name string, data []byte) (run curlCommand, err error) 
 	return run, nil
 }
 
-// curlRequestMembers lists the names of all members of a curlRequestDescription.
+// curlRequestMembers lists the names of all members of a curlRequestFile.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestDescription.
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile.
 // The result is true for valid JSON that is not an object. It is also true for an object that has
-// neither method nor path, but a member that a curlRequestDescription cannot have. A byte order mark
+// neither method nor path, but a member that a curlRequestFile cannot have. A byte order mark
 // may precede the JSON text.
 func isBodyOnly(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -105,7 +105,7 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
-// to a curlRequestDescription. It returns an error unless data is exactly one JSON value without unknown
+// to a curlRequestFile. It returns an error unless data is exactly one JSON value without unknown
 // members. The error begins with the file name and, where known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -233,7 +233,7 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw, the body member of a curlRequestDescription, represents. A
+// parseBody returns the request body that raw, the body member of a curlRequestFile, represents. A
 // JSON string represents its text, an object {"hex": "…"} represents bytes, and any other value
 // represents its JSON text without insignificant white space. If raw is nil or null, the result is
 // nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex": "…"} with

@@ -78,7 +78,7 @@ func FuzzCurl(f *testing.F) {
 		run, err := parseCurlInvocation("fuzzed.request.json", beside)
 		if err != nil {
 			fuzzed(t, nil, err)
-			run = curlCommand{}
+			run = recordedCurlCall{}
 		}
 		tr, err := parseCurl("fuzzed.http", data, run)
 		fuzzed(t, tr, err)

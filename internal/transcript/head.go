@@ -16,13 +16,13 @@ import (
 // eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream reports whether h is the header of an event stream, by its media type. If it is, the
-// last newline of the section is part of the body. In other sections, that newline usually only ends
-// the section.
+// isEventStream reports whether h is the header of an event stream, by its media type. If it is,
+// the last newline of the section is part of the body. In other sections, that newline usually only
+// ends the section.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
-// A sectionHead is the part of a section before the body: directives, start line and header fields.
-type sectionHead struct {
+// A parsedHead is the part of a section before the body: directives, start line and header fields.
+type parsedHead struct {
 	at        time.Duration  // when the request was sent, since the start of the conversation
 	principal spec.Principal // who sent the request; "" if not stated
 	wants     []string       // IDs of checks that fail at the request, or at the head of the response
@@ -33,9 +33,9 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A sectionReader holds the unread part of a section of a transcript, or of the output of curl,
+// A sectionLineReader holds the unread part of a section of a transcript, or of the output of curl,
 // with the position of that part in the file.
-type sectionReader struct {
+type sectionLineReader struct {
 	position
 	name string // of the section, for errors; "" for the output of curl
 	data []byte
@@ -43,7 +43,7 @@ type sectionReader struct {
 
 // nextLine removes the first line from s.data and returns it without its line end. The result ended
 // reports whether the line had a line end, which only the last line may lack.
-func (s *sectionReader) nextLine() (line string, ended bool) {
+func (s *sectionLineReader) nextLine() (line string, ended bool) {
 	text, rest, ended := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
 	s.line++
@@ -51,13 +51,13 @@ func (s *sectionReader) nextLine() (line string, ended bool) {
 }
 
 // lastLineAt returns the position of the line that nextLine returned last.
-func (s *sectionReader) lastLineAt() position { return position{s.file, s.line - 1} }
+func (s *sectionLineReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
 // parseHead parses everything before the body of the section and removes it from s.data. The
 // function split must split a start line into its parts; it is not called if a raw directive
 // states the parts. If the section has no start line, h.startLine is nil. parseHead returns an
 // error if the head is invalid.
-func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
+func (s *sectionLineReader) parseHead(split func(string) ([]string, error)) (h parsedHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
 	}
@@ -87,7 +87,7 @@ func (s *sectionReader) parseHead(split func(string) ([]string, error)) (h secti
 // from s.data. The result started reports whether the start line follows. It is false if the
 // section ends, or continues with a directive of the body. parsePreamble returns an error if a
 // directive is invalid.
-func (s *sectionReader) parsePreamble(h *sectionHead) (started bool, err error) {
+func (s *sectionLineReader) parsePreamble(h *parsedHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
 		directive, ok := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), directivePrefix+" ")

@@ -66,7 +66,7 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
-		return parseCurl(name, start, curlCommand{})
+		return parseCurl(name, start, recordedCurlCall{})
 	case start[0] == '{':
 		return parseHAR(name, data)
 	case bytes.Contains(data, []byte("-- 1.request --")):
@@ -225,7 +225,7 @@ func openCurl(path string, data []byte) (*Transcript, error) {
 	request, err := readFile(beside)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return parseCurl(path, data, curlCommand{})
+		return parseCurl(path, data, recordedCurlCall{})
 	case err != nil:
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func Parse(name string, data []byte) (*Transcript, error) {
 		if f.Name != want {
 			return nil, position{name, line}.errorAt("unexpected section -- %s --: want -- %s --", excerpt(f.Name), want)
 		}
-		s := &sectionReader{position{name, line + 1}, f.Name, f.Data}
+		s := &sectionLineReader{position{name, line + 1}, f.Name, f.Data}
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
 		var err error
 		if i%2 == 0 {
@@ -64,7 +64,7 @@ func normalizeLineEnds(data []byte) []byte {
 
 // parseRequest parses s, the section of a request, and adds a new exchange with the request to t.
 // It returns an error if the section is invalid.
-func (t *Transcript) parseRequest(s *sectionReader) error {
+func (t *Transcript) parseRequest(s *sectionLineReader) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (t *Transcript) parseRequest(s *sectionReader) error {
 
 // parseResponse parses s, the section of a response, and sets the response of the last exchange of
 // t. It returns an error if the section is invalid.
-func (t *Transcript) parseResponse(s *sectionReader) error {
+func (t *Transcript) parseResponse(s *sectionLineReader) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func TestErrorsAreShort(t *testing.T) {
 			t.Errorf("%.600v", err)
 		}
 	}
-	if _, err := parseCurl("some.http", []byte(long), curlCommand{}); err == nil || len(err.Error()) > 500 {
+	if _, err := parseCurl("some.http", []byte(long), recordedCurlCall{}); err == nil || len(err.Error()) > 500 {
 		t.Errorf("%.600v", err)
 	}
 }

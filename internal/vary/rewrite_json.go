@@ -27,7 +27,7 @@ type jsonRewriter struct {
 // valid JSON, it returns text unchanged. Random choices are drawn from r. The parameter s states
 // what the document of the dialect defines for the value, such as its members; nil means nothing.
 // If allowNewlines is true, the result may contain line feeds between tokens.
-func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSummary, allowNewlines bool) []byte {
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.ApplicableSchemas, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
 	}
@@ -41,9 +41,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.SchemaSumm
 // rewriteValue removes the next value from the input and appends a rewritten form of it to the
 // output. The parameter s is the shape of the value, or nil if the document of the dialect does not
 // define the value.
-func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
+func (p *jsonRewriter) rewriteValue(s *dialect.ApplicableSchemas) {
 	if s == nil {
-		s = &dialect.SchemaSummary{}
+		s = &dialect.ApplicableSchemas{}
 	}
 	switch p.input[0] {
 	case '{':
@@ -59,7 +59,7 @@ func (p *jsonRewriter) rewriteValue(s *dialect.SchemaSummary) {
 
 // rewriteObject removes the next value from the input and appends a rewritten form of it to the
 // output. The value must be an object; s is its shape.
-func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
+func (p *jsonRewriter) rewriteObject(s *dialect.ApplicableSchemas) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
 		p.rewriteString(name)
@@ -84,7 +84,7 @@ func (p *jsonRewriter) rewriteObject(s *dialect.SchemaSummary) {
 
 // rewriteList removes the next value from the input and appends a rewritten form of it to the
 // output. The value must be an array; s is its shape.
-func (p *jsonRewriter) rewriteList(s *dialect.SchemaSummary) {
+func (p *jsonRewriter) rewriteList(s *dialect.ApplicableSchemas) {
 	items := s.Items
 	if s.HasSlot { // then the array as a whole is the value of one field of an event
 		items = nil
@@ -123,8 +123,8 @@ func (p *jsonRewriter) capture(write func()) []byte {
 // memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
 // the name of the member as a JSON string. The result is nil if the document does not define the
 // member. It is also nil if the object as a whole is the value of a slot (see
-// [dialect.SchemaSummary]): the members of such an object are arbitrary.
-func memberShape(s *dialect.SchemaSummary, literal []byte) *dialect.SchemaSummary {
+// [dialect.ApplicableSchemas]): the members of such an object are arbitrary.
+func memberShape(s *dialect.ApplicableSchemas, literal []byte) *dialect.ApplicableSchemas {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
 		return nil
@@ -165,7 +165,7 @@ var unknownMemberValues = []string{
 // document does not define a member with that name for objects of shape s. The parameter n is the
 // number of preceding members in the object. It becomes part of the name, so that no two unknown
 // members of the object have the same name.
-func (p *jsonRewriter) unknownMember(s *dialect.SchemaSummary, n int) []byte {
+func (p *jsonRewriter) unknownMember(s *dialect.ApplicableSchemas, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
 		name = strings.Repeat(name, 3)
@@ -215,7 +215,7 @@ func (p *jsonRewriter) addSpace() {
 // rewriteNumber appends text, which is a number, true, false or null, to the output. If the
 // variation has the trait [Numbers] and s is the shape of a number, it may write a non-negative
 // integer in a different form, such as 1.0.
-func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.SchemaSummary) {
+func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.ApplicableSchemas) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
 	if !p.variation.Has(Numbers) || !s.Number || !isInteger || p.rng.IntN(2) == 0 {

@@ -200,7 +200,7 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 // readFields reads header fields up to and including the empty line after them. It returns an error
 // if a line is invalid, the lines exceed the budget, or the connection ends. The result contains
 // the fields before the error.
-func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
+func readFields(br *bufio.Reader, budget *remainingBytes) (spec.Header, error) {
 	var fields spec.Header
 	for {
 		line, err := readLine(br, budget)
@@ -222,9 +222,9 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	}
 }
 
-// A byteBudget limits the size of a part of a message, such as the head. Reading a line reduces the
-// budget by the length of the line.
-type byteBudget struct {
+// A remainingBytes limits the size of a part of a message, such as the head. Reading a line reduces
+// the budget by the length of the line.
+type remainingBytes struct {
 	left int    // number of bytes that may still be read
 	part string // name of the part for errors, such as "a head"
 	max  int    // initial value of left
@@ -232,13 +232,13 @@ type byteBudget struct {
 
 // newByteBudget returns a budget of max bytes for a part of a message. The argument part is the
 // name of that part in errors, such as "a head".
-func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
+func newByteBudget(max int, part string) *remainingBytes { return &remainingBytes{max, part, max} }
 
 // readLine reads one line, deducts its length from the budget, and returns the line without its
 // line end. If the line is longer than what is left of the budget, it returns an error that wraps
 // spec.ErrLimitExceeded. If the connection ends before the end of the line, even before its first
 // byte, it returns io.ErrUnexpectedEOF.
-func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
+func readLine(br *bufio.Reader, budget *remainingBytes) (string, error) {
 	var line []byte
 	for {
 		part, err := br.ReadSlice('\n')

@@ -39,13 +39,13 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A decodeMode states what [variant.decode] sets in an event besides its kind, slots and parts.
-type decodeMode int
+// A decodeScope states what [variant.decode] sets in an event besides its kind, slots and parts.
+type decodeScope int
 
 const (
-	contentsOnly     decodeMode = iota // nothing
-	withRequirements                   // Exercised; the value is not validated, since it already was
-	withViolations                     // Exercised and Violations; the value is validated
+	contentsOnly     decodeScope = iota // nothing
+	withRequirements                    // Exercised; the value is not validated, since it already was
+	withViolations                      // Exercised and Violations; the value is validated
 )
 
 // decode sets the kind, slots and parts of e from the JSON value v, which must match the variant.
@@ -53,7 +53,7 @@ const (
 // [spec.Unrecognized]. A slot is unchanged if v has no value of an allowed type for it. If several
 // items of a list have values for the same slot, the slot holds their concatenation; for the slot
 // "text", the values are also appended to e.Texts.
-func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
+func (w *variant) decode(e *spec.Event, v any, mode decodeScope) {
 	e.Kind = w.kind
 	if e.Kind == "" {
 		e.Kind = spec.Unrecognized
@@ -133,11 +133,11 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v (see nestedParts) as events. The Frame of a part is
+// decodeParts returns the parts of v (see partsLocation) as events. The Frame of a part is
 // separateFrame if the part is to become an event of its own, otherwise -1. Unless mode is
 // contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
 // because v is validated as a whole.
-func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
+func (w *variant) decodeParts(v any, mode decodeScope) (parts []spec.Event) {
 	typeOf := func(string) string { return w.textAt("type", v) }
 	for site, item := range w.partValues(v) {
 		matched := matchVariantIn(site.variants, item, typeOf)
@@ -154,9 +154,9 @@ func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	return parts
 }
 
-// partValues yields the values in v that may be parts (see nestedParts), each with its location.
-func (w *variant) partValues(v any) iter.Seq2[nestedParts, any] {
-	return func(yield func(nestedParts, any) bool) {
+// partValues yields the values in v that may be parts (see partsLocation), each with its location.
+func (w *variant) partValues(v any) iter.Seq2[partsLocation, any] {
+	return func(yield func(partsLocation, any) bool) {
 		for _, site := range w.parts {
 			for _, found := range valuesAt(v, site.path) {
 				list, ok := found.([]any)
@@ -189,9 +189,9 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v exercises the requirement l (see [memberRequirement]). The argument
-// v is a value of the variant as a whole, not only its member at l.path.
-func (l memberRequirement) isExercised(v any) bool {
+// isExercised reports whether v exercises the requirement l (see [locatedRequirement]). The
+// argument v is a value of the variant as a whole, not only its member at l.path.
+func (l locatedRequirement) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })
 	}

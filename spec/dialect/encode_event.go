@@ -53,8 +53,8 @@ func (o *Operation) HasEnvelopes() bool {
 
 // frameFor returns the variant of the frame in which e is sent, and the event to encode with that
 // variant. If the frame is an envelope, this is a new event whose only part is e, in the form
-// that chunkFor returns. Otherwise, it is e itself. Both results are nil if the stream of o has no frame
-// for e.
+// that chunkFor returns. Otherwise, it is e itself. Both results are nil if the stream of o has no
+// frame for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -79,8 +79,8 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 
 // chunkFor returns e in the form in which one of the variants can encode it. ok is false if none of
 // them can. The form differs from e only if the variant describes chunks that carry their id only
-// once (see [chunkRule].by): if e starts a message or call, part is the first chunk of it; if e is
-// a later chunk, part is e without its id.
+// once (see [chunkExtension].by): if e starts a message or call, part is the first chunk of it; if
+// e is a later chunk, part is e without its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
 	for _, w := range variants {
@@ -122,9 +122,9 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
-// none. If e.IsChunk is true, the variant must describe chunks (see [chunkRule]). If no variant of
-// kind [spec.ReasoningDelta] can encode e, variantFor returns one of kind [spec.MessageDelta]
-// instead.
+// none. If e.IsChunk is true, the variant must describe chunks (see [chunkExtension]). If no
+// variant of kind [spec.ReasoningDelta] can encode e, variantFor returns one of kind
+// [spec.MessageDelta] instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) && (!e.IsChunk || w.chunk != nil) {

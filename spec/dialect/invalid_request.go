@@ -327,7 +327,7 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 }
 
 // addBodyEdit adds a copy of the request valid in which the value at the given location of the body
-// is replaced with v, or removed if v is removedMember{}. The argument n is the schema of the value
+// is replaced with v, or removed if v is memberRemoval{}. The argument n is the schema of the value
 // or, if the edit adds or removes a member, of the object that contains it. The name of the added
 // request is the location followed by what, such as "is missing".
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
@@ -338,14 +338,14 @@ func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, va
 }
 
 // breakMembers adds requests that violate what the schema n specifies for the members of an object
-// in the body: which are required, which are forbidden, and what their values may be. The argument v
-// is the object in the valid request, at is its location in the body, and depth is its nesting
+// in the body: which are required, which are forbidden, and what their values may be. The argument
+// v is the object in the valid request, at is its location in the body, and depth is its nesting
 // depth.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addBodyEdit(n, inside, "is missing", m.valid, removedMember{})
+			m.addBodyEdit(n, inside, "is missing", m.valid, memberRemoval{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {

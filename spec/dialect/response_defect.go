@@ -175,7 +175,7 @@ type valueEdit struct {
 	at []string // location of the value: member names and array indexes
 
 	// values has the replacements to try until one of them causes exactly one violation. The value
-	// removedMember{} removes the member.
+	// memberRemoval{} removes the member.
 	values []any
 }
 
@@ -192,7 +192,7 @@ func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, dep
 	for _, n := range s.applicableSchemas(n, v) {
 		for _, name := range n.get("required").strings() {
 			if _, ok := object[name]; ok && kind == MissingMember {
-				all = append(all, valueEdit{inside(name), []any{removedMember{}}})
+				all = append(all, valueEdit{inside(name), []any{memberRemoval{}}})
 			}
 		}
 		for name, property := range n.get("properties").members() {

@@ -7,25 +7,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A SchemaSummary summarizes all schemas that may apply to a JSON value at one place in a frame or
-// in the body of a response. Closed, HasSlot and Number are true if they apply according to at
-// least one of these schemas.
-type SchemaSummary struct {
-	Members map[string]*SchemaSummary // members of an object, by name; nil if no schema names any
-	Items   *SchemaSummary            // items of an array; nil if no schema describes them
-	Closed  bool                      // additional members, which no schema names, may be forbidden
-	HasSlot bool                      // a slot of [spec.Event] holds the whole value, so it may have any members
-	Number  bool                      // the value may be a number that is not restricted to an enumeration
+// An ApplicableSchemas value summarizes all schemas that may apply to a JSON value at one place in
+// a frame or in the body of a response. Closed, HasSlot and Number are true if they apply according
+// to at least one of these schemas.
+type ApplicableSchemas struct {
+	Members map[string]*ApplicableSchemas // members of an object, by name; nil if no schema names any
+	Items   *ApplicableSchemas            // items of an array; nil if no schema describes them
+	Closed  bool                          // additional members, which no schema names, may be forbidden
+	HasSlot bool                          // a slot of [spec.Event] holds the whole value, so it may have any members
+	Number  bool                          // the value may be a number that is not restricted to an enumeration
 }
 
 // AllowsMembers reports whether the value is an object that may have additional members. No schema
 // names such members, and clients must ignore them.
-func (s *SchemaSummary) AllowsMembers() bool { return len(s.Members) > 0 && !s.Closed && !s.HasSlot }
+func (s *ApplicableSchemas) AllowsMembers() bool {
+	return len(s.Members) > 0 && !s.Closed && !s.HasSlot
+}
 
 // Shapes returns two summaries: frames combines the schemas of the frames of all streams of the
 // dialect, and replies combines the schemas of all other response bodies. Neither is nil.
-func (d *Dialect) Shapes() (frames, replies *SchemaSummary) {
-	frames, replies = &SchemaSummary{}, &SchemaSummary{}
+func (d *Dialect) Shapes() (frames, replies *ApplicableSchemas) {
+	frames, replies = &ApplicableSchemas{}, &ApplicableSchemas{}
 	for _, o := range d.operations {
 		for _, response := range o.node.get("responses").members() {
 			for _, content := range response.get("content").members() {
@@ -47,7 +49,7 @@ var closingKeywords = []string{
 
 // add adds what the schema n states to s and to the summaries of members and items in s. The
 // argument depth is the number of schemas around n. If it exceeds maxDepth, add only sets s.Closed.
-func (s *SchemaSummary) add(n node, depth int) {
+func (s *ApplicableSchemas) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
 		return
@@ -68,16 +70,16 @@ func (s *SchemaSummary) add(n node, depth int) {
 	}
 	if items := n.get("items"); items.exists() {
 		if s.Items == nil {
-			s.Items = &SchemaSummary{}
+			s.Items = &ApplicableSchemas{}
 		}
 		s.Items.add(items, depth+1)
 	}
 	for name, property := range n.get("properties").members() {
 		if s.Members == nil {
-			s.Members = map[string]*SchemaSummary{}
+			s.Members = map[string]*ApplicableSchemas{}
 		}
 		if s.Members[name] == nil {
-			s.Members[name] = &SchemaSummary{}
+			s.Members[name] = &ApplicableSchemas{}
 		}
 		s.Members[name].add(property, depth+1)
 	}

@@ -21,9 +21,9 @@ type ValidRequestVariant struct {
 	// "header NAME is VALUE".
 	Name string
 
-	// Form identifies the part of the document that the variant exercises, such as "POINTER is null".
-	// POINTER is the JSON pointer of the schema of the member, or of the parameter for the header
-	// field. Of several variants with the same Form, it is enough to send one.
+	// Form identifies the part of the document that the variant exercises, such as "POINTER is
+	// null". POINTER is the JSON pointer of the schema of the member, or of the parameter for the
+	// header field. Of several variants with the same Form, it is enough to send one.
 	Form string
 
 	Request spec.Request // the variant itself
@@ -83,7 +83,7 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value of the body at the given location is v or, if v is
-// removedMember{}, is absent. It does nothing if the variant is invalid, has a different prompt or
+// memberRemoval{}, is absent. It does nothing if the variant is invalid, has a different prompt or
 // has fewer tool calls than the request. A tool call must remain because the request may contain
 // its result.
 //
@@ -130,7 +130,7 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 		for _, m := range b.dialect.document.membersOf(n, v, len(at) > 0) {
 			inside := append(slices.Clone(at), m.name)
 			if _, present := v[m.name]; present && m.mayBeAbsent {
-				b.add("is missing", m.schema, inside, removedMember{})
+				b.add("is missing", m.schema, inside, memberRemoval{})
 			}
 			if m.mayBeNull && (v[m.name] != nil || !has(v, m.name)) {
 				b.add("is null", m.schema, inside, nil)

@@ -21,12 +21,12 @@ type variant struct {
 	messageTypes       []string             // unless empty, a value belongs to a message of one of these types (x-in)
 	constants          []constantSlot       // slots whose values the discriminators determine
 	slots              []slotLocation
-	parts              []nestedParts
-	requirements       []memberRequirement
-	siblings           []*variant // for a frame: all variants of the frames of the stream
-	chunk              *chunkRule // nil unless values of the variant are chunks
-	encloses           string     // the subject of the messages that a step encloses (x-encloses); "" for none
-	defaultRequirement string     // id of the requirement for violations to which no x-requirement inside applies
+	parts              []partsLocation
+	requirements       []locatedRequirement
+	siblings           []*variant      // for a frame: all variants of the frames of the stream
+	chunk              *chunkExtension // nil unless values of the variant are chunks
+	encloses           string          // the subject of the messages that a step encloses (x-encloses); "" for none
+	defaultRequirement string          // id of the requirement for violations to which no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
@@ -47,9 +47,9 @@ type slotLocation struct {
 	types []string // types that the schema allows; empty means any
 }
 
-// A nestedParts is a location in the values of a variant that holds parts of the event: a value of
-// one of several other variants, or an array of such values.
-type nestedParts struct {
+// A partsLocation is a location in the values of a variant that holds parts of the event: a value
+// of one of several other variants, or an array of such values.
+type partsLocation struct {
 	path         []string   // as in slotLocation
 	variants     []*variant // the variants of the parts
 	onlyWithKind bool       // values whose variant has no kind are not parts
@@ -58,17 +58,17 @@ type nestedParts struct {
 
 // rank returns the number by which the parts of an event are sorted: 1 for answers to interrupts,
 // which come after the messages, and 0 for all other parts.
-func (p nestedParts) rank() int {
+func (p partsLocation) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
 	}
 	return 0
 }
 
-// A memberRequirement is a requirement that applies to a location in the values of a variant.
+// A locatedRequirement is a requirement that applies to a location in the values of a variant.
 // Unless required or matchesForm is set, a value of the variant exercises it if the value at that
 // location is present and not null.
-type memberRequirement struct {
+type locatedRequirement struct {
 	path []string // as in slotLocation; empty for the value as a whole
 	id   string   // id of the requirement
 
@@ -77,15 +77,15 @@ type memberRequirement struct {
 	required bool
 
 	// matchesForm is set if the requirement is about one of several alternative schemas. It returns
-	// nil for values that match this schema. A value of the variant then exercises the requirement if
-	// matchesForm returns nil for at least one value at the location.
+	// nil for values that match this schema. A value of the variant then exercises the requirement
+	// if matchesForm returns nil for at least one value at the location.
 	matchesForm func(any) error
 }
 
 // isEnvelope reports whether frames of the variant are envelopes, which only carry other events and
 // represent no event themselves.
 func (w *variant) isEnvelope() bool {
-	return w.kind == "" && slices.ContainsFunc(w.parts, func(p nestedParts) bool { return p.separate })
+	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partsLocation) bool { return p.separate })
 }
 
 // parseVariants returns the variants of the given schema: the alternatives of its oneOf or anyOf.
@@ -134,11 +134,11 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	}
 	if own := s.requirementAt(n); own != "" {
 		w.defaultRequirement = own
-		w.requirements = append(w.requirements, memberRequirement{id: own, required: true})
+		w.requirements = append(w.requirements, locatedRequirement{id: own, required: true})
 	}
 	w.messageTypes = n.get("x-in").strings()
 	w.scanSchema(s, n, nil, true, 0)
-	slices.SortStableFunc(w.parts, func(a, b nestedParts) int { // what answers an interrupt follows the messages
+	slices.SortStableFunc(w.parts, func(a, b partsLocation) int { // what answers an interrupt follows the messages
 		return cmp.Compare(a.rank(), b.rank())
 	})
 	w.constants = constantSlotsOf(w)
@@ -180,7 +180,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
 		if id := s.requirementAt(choice); id != "" {
-			w.requirements = append(w.requirements, memberRequirement{
+			w.requirements = append(w.requirements, locatedRequirement{
 				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
 			})
 		}
@@ -219,7 +219,7 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		if list := p.get("items"); list.exists() {
 			items = list
 		}
-		w.parts = append(w.parts, nestedParts{
+		w.parts = append(w.parts, partsLocation{
 			path: path, variants: s.parseVariants(items, w.defaultRequirement),
 			onlyWithKind: parts.text() == "named", separate: parts.text() == "events",
 		})
@@ -238,11 +238,11 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
 		case string:
-			w.requirements = append(w.requirements, memberRequirement{path: path, id: requirement, required: required})
+			w.requirements = append(w.requirements, locatedRequirement{path: path, id: requirement, required: required})
 		case map[string]any:
 			for keyword, id := range requirement {
 				id, _ := id.(string)
-				w.requirements = append(w.requirements, memberRequirement{
+				w.requirements = append(w.requirements, locatedRequirement{
 					path: path, id: id, required: required || keyword == "required",
 				})
 			}
@@ -267,8 +267,8 @@ func matchVariantIn(variants []*variant, v any, typeOf func(id string) string) *
 }
 
 // matches reports whether v is a value of the variant: it has all discriminators of the variant and
-// none of the members at absencePaths. If there are presencePaths, v must have at least one of these
-// members. If there are messageTypes, v must belong to a message of one of these types; see
+// none of the members at absencePaths. If there are presencePaths, v must have at least one of
+// these members. If there are messageTypes, v must belong to a message of one of these types; see
 // matchVariantIn for the argument typeOf, which is nil if all types are unknown.
 func (w *variant) matches(v any, typeOf func(id string) string) bool {
 	for _, m := range w.discriminators {

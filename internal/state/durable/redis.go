@@ -28,8 +28,8 @@ type redisStore struct {
 	locks      appendLocks
 	uncertain  inDoubtRuns
 	subscriber *redisSubscriber
-	heartbeat  *heartbeat
-	takeover   claimState
+	heartbeat  *replicaHeartbeat
+	takeover   orphanClaims
 
 	stop       context.CancelFunc // ends the background goroutines
 	background sync.WaitGroup     // the goroutines that startBackground started
@@ -71,7 +71,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 		return nil, err
 	}
 	s.subscriber = newSubscriber(s)
-	s.heartbeat = &heartbeat{store: s, client: newRedisClient(address), halt: make(chan struct{})}
+	s.heartbeat = &replicaHeartbeat{store: s, client: newRedisClient(address), halt: make(chan struct{})}
 	s.Notifier = state.NewNotifier(maxQueuedCancels, s.subscriber.setWatched)
 	if err := s.startBackground(ctx); err != nil {
 		_ = s.Close() // err is more useful

@@ -10,15 +10,16 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// maxTakeover is the maximum number of runs of dead replicas that one call of takeoverScript assigns
-// to this replica. It is also the maximum number of runs that one call of resolveUncertain checks.
+// maxTakeover is the maximum number of runs of dead replicas that one call of takeoverScript
+// assigns to this replica. It is also the maximum number of runs that one call of resolveUncertain
+// checks.
 const maxTakeover = 100
 
-// A heartbeat periodically records in a Redis hash that this replica is alive, together with the
-// time after which the replica counts as dead. A key with an expiry time would not be reliable,
+// A replicaHeartbeat periodically records in a Redis hash that this replica is alive, together with
+// the time after which the replica counts as dead. A key with an expiry time would not be reliable,
 // because a server that is short of memory may evict it earlier. The hash is also the list of the
 // replicas that may have runs.
-type heartbeat struct {
+type replicaHeartbeat struct {
 	store  *redisStore
 	client *redisClient  // separate, so that heartbeats do not wait for other calls; closed by leave
 	halt   chan struct{} // closed by tests to simulate the death of this replica
@@ -38,7 +39,7 @@ return {now}
 
 // beat records one heartbeat on the server and updates the times that steadiness returns. It
 // returns an error if the server did not confirm the heartbeat.
-func (p *heartbeat) beat(ctx context.Context) error {
+func (p *replicaHeartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
 	defer cancel()
 	dead := p.store.cfg.DeadAfter.Milliseconds()
@@ -58,7 +59,7 @@ func (p *heartbeat) beat(ctx context.Context) error {
 
 // run records heartbeats until ctx is done or p.halt is closed. The interval is a third of
 // Config.DeadAfter; after a failure, it is a tenth of Config.DeadAfter.
-func (p *heartbeat) run(ctx context.Context) {
+func (p *replicaHeartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
 		case <-time.After(wait):
@@ -76,7 +77,7 @@ func (p *heartbeat) run(ctx context.Context) {
 // steadiness returns two times in Unix milliseconds, according to the clock of the Redis server:
 // known is the time of the last successful heartbeat, and since is the start of the uninterrupted
 // series of heartbeats that includes it.
-func (p *heartbeat) steadiness() (since, known int64) {
+func (p *replicaHeartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.steadySince, p.lastBeat
@@ -95,16 +96,16 @@ return {}
 // leave marks this replica as dead, so that other replicas can claim its runs immediately, and
 // closes the connections of the heartbeat. It ignores errors: if it cannot mark the replica, the
 // others can claim the runs after Config.DeadAfter.
-func (p *heartbeat) leave() {
+func (p *replicaHeartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, _ = p.client.runScript(ctx, leaveScript, "", "", p.store.replica)
 	_ = p.client.close() // no call is in progress
 }
 
-// A claimState holds the state that calls of ClaimOrphans share. Its lock is held during each
-// call, so that calls do not overlap.
-type claimState struct {
+// An orphanClaims value holds the state that calls of ClaimOrphans share. Its lock is held during
+// each call, so that calls do not overlap.
+type orphanClaims struct {
 	mu           sync.Mutex
 	pendingToken string // token of a request whose reply was lost, to be sent again; "": none
 }
@@ -116,8 +117,8 @@ type claimState struct {
 // whose id was lost would never end.
 //
 // During an outage of the server, the heartbeats of all replicas fail. A replica without heartbeats
-// therefore counts as dead only if the heartbeats of the calling replica have succeeded for at least
-// Config.DeadAfter. After an outage, each replica thus has that time to send a heartbeat.
+// therefore counts as dead only if the heartbeats of the calling replica have succeeded for at
+// least Config.DeadAfter. After an outage, each replica thus has that time to send a heartbeat.
 var takeoverScript = redis.NewScript(1, "#!lua\n"+scriptPrelude+clockScript+`
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}
