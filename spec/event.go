@@ -43,11 +43,11 @@ const (
 	BodyEnd      Kind = "http.close"    // the body ended; Err says how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
 	Incomplete   Kind = "rest"          // a frame that was incomplete when the stream ended
-	// Undecodable is the kind of a frame or body that cannot be decoded, and of a frame that matches
-	// no schema of the document. The field Err of the event is the reason.
+	// Undecodable is the kind of a frame or body that cannot be decoded, and of a frame that
+	// matches no schema of the document. The field Err of the event is the reason.
 	Undecodable Kind = "?"
-	// Unrecognized is the kind of a frame or part whose schema states no other kind (x-kind), and of
-	// a body that the document does not describe.
+	// Unrecognized is the kind of a frame or part whose schema states no other kind (x-kind), and
+	// of a body that the document does not describe.
 	Unrecognized Kind = "other"
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
@@ -88,8 +88,8 @@ const (
 	Health         Kind = "health"          // a reply
 	History        Kind = "history"         // a reply, or a frame: the messages of a thread, as Parts
 
-	// AttachmentStored is the kind of the reply to an upload. In the event, Name is the bucket of the
-	// file, ID its path, Type its media type and Text a link to it.
+	// AttachmentStored is the kind of the reply to an upload. In the event, Name is the bucket of
+	// the file, ID its path, Type its media type and Text a link to it.
 	AttachmentStored Kind = "attachment.stored"
 	// AttachmentSigned is the kind of a reply with a new link to a stored file.
 	AttachmentSigned  Kind = "attachment.signed"
@@ -197,9 +197,9 @@ type Event struct {
 	// EndsWithCR is true if the last line of a comment, or the blank line after a frame, ends with
 	// CR or CRLF.
 	EndsWithCR bool
-	// Err depends on the kind. Undecodable: why decoding failed. BodyEnd: why the body is incomplete,
-	// or nil (see [Response].End). HTTPRequest: [ErrRequestNotRecorded] or nil. HTTPResponse: why no
-	// status line was received, or nil.
+	// Err depends on the kind. Undecodable: why decoding failed. BodyEnd: why the body is
+	// incomplete, or nil (see [Response].End). HTTPRequest: [ErrRequestNotRecorded] or nil.
+	// HTTPResponse: why no status line was received, or nil.
 	Err error
 }
 
@@ -209,17 +209,17 @@ type Event struct {
 type RequestFacts struct {
 	Method, Target string // the method and the target in the request line
 
-	Scripted    bool                 // the tested server understands the test prompts, so its answers can be judged
-	HasTimes    bool                 // the arrival times of the parts of the response's body are known
-	StreamLimit int                  // number of concurrent streams that a user may have; 0: unknown
-	WireNames   map[Kind]string      // names of the response's frames on the wire, by kind
-	Denials     DenialRequirements   // how the request must be refused if its sender lacks permission
-	Promised    StreamRequirements   // requirements on a streamed response
-	Reply       Kind                 // kind of a successful response that is not streamed; "" if none is documented
-	Forms       func() []RequestForm // returns the forms of the request; the function is nil if they are unknown
+	Scripted    bool                    // the tested server understands the test prompts, so its answers can be judged
+	HasTimes    bool                    // the arrival times of the parts of the response's body are known
+	StreamLimit int                     // number of concurrent streams that a user may have; 0: unknown
+	WireNames   map[Kind]string         // names of the response's frames on the wire, by kind
+	Denials     DenialRequirements      // how the request must be refused if its sender lacks permission
+	Promised    StreamRequirements      // requirements on a streamed response
+	Reply       Kind                    // kind of a successful response that is not streamed; "" if none is documented
+	Features    func() []RequestFeature // returns the features of the request; nil if they are unknown
 
-	// Omitted contains the ids of the requirements that the request exercises by omitting a parameter
-	// or member whose absence has a documented meaning (x-absent).
+	// Omitted contains the ids of the requirements that the request exercises by omitting a
+	// parameter or member whose absence has a documented meaning (x-absent).
 	Omitted []string
 
 	Rule      string // mock only: the name of the script's rule that matched; "" if none did
@@ -227,14 +227,14 @@ type RequestFacts struct {
 	Faulty    bool   // mock only: a fault changed the response
 }
 
-// A RequestForm is a feature of a valid request that other valid requests may lack, such as null
+// A RequestFeature is a feature of a valid request that other valid requests may lack, such as null
 // for an optional member.
-type RequestForm struct {
+type RequestFeature struct {
 	Name        string // such as "with null for /seed"
 	Requirement string // id of the requirement that is exercised if the request is accepted, or ""
 
-	// IsUsual is true for a form that many valid requests have: an optional member is present, or a
-	// member has a certain value of its enumeration.
+	// IsUsual is true for a feature that many valid requests have: an optional member is present,
+	// or a member has a certain value of its enumeration.
 	IsUsual bool
 }
 

@@ -24,9 +24,9 @@ type Cause struct {
 	exchange exchangeSummary // the exchange with the index Exchange
 }
 
-// A Diagnosis contains the causes of the problems in a test run, and the check results that each
-// cause explains.
-type Diagnosis struct {
+// A CauseAnalysis contains the causes of the problems in a test run, and the check results that
+// each cause explains.
+type CauseAnalysis struct {
 	Causes  []Cause        // the most severe first
 	causeOf map[[2]int]int // maps the two arguments of CauseOf to an index in Causes
 }
@@ -34,7 +34,7 @@ type Diagnosis struct {
 // CauseOf returns the index, in d.Causes, of the cause that explains a check result. The argument
 // part is the index of a scenario result in the argument of [Diagnose], and result is the index of
 // the check result in its Evaluation.Results. ok is false if no cause explains the check result.
-func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
+func (d CauseAnalysis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
@@ -42,8 +42,8 @@ func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 // Diagnose returns the causes that prevented checks from judging the target or made them fail. The
 // argument parts contains the results of all scenarios that [Run] played against target t. Diagnose
 // does not modify parts.
-func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
-	d := Diagnosis{causeOf: map[[2]int]int{}}
+func Diagnose(t Target, parts []ScenarioResult) CauseAnalysis {
+	d := CauseAnalysis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
 	if !slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Fatal }) {
 		d.Causes = append(d.Causes, fatalCauses(t, parts)...)
@@ -207,7 +207,7 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 // attribute sets d.causeOf: each check result in parts is attributed to the first cause in d.Causes
 // that explains it. It also sets the field Checks of each cause to the number of distinct checks
 // with results that are attributed to the cause.
-func (d *Diagnosis) attribute(parts []ScenarioResult) {
+func (d *CauseAnalysis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
@@ -236,7 +236,7 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 
 // dropUnused removes the causes that explain no check result from d.Causes, and adjusts the indexes
 // in d.causeOf. It keeps fatal causes and those of kind [symptomContentCoding]; see [findEncoded].
-func (d *Diagnosis) dropUnused() {
+func (d *CauseAnalysis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
 	for i, c := range d.Causes {

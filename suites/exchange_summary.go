@@ -48,7 +48,7 @@ const (
 // maxBodyPrefix is the number of bytes of a body that a summary retains for quotations in messages.
 const maxBodyPrefix = 16 << 10
 
-// An exchangeSummary contains the data of one exchange that a [Diagnosis] needs, so that the
+// An exchangeSummary contains the data of one exchange that a [CauseAnalysis] needs, so that the
 // recording need not be read again.
 type exchangeSummary struct {
 	operation     string // method and path of the operation, such as "POST /runs"; of the request if it matches none
@@ -177,8 +177,8 @@ func isKnownFrame(e spec.Event) bool {
 }
 
 // classify sets the fields of o that depend on the complete response r in dialect d, including the
-// symptom of the exchange. It must be called once, after addEvent was called with the last event of the
-// exchange.
+// symptom of the exchange. It must be called once, after addEvent was called with the last event of
+// the exchange.
 func (o *exchangeSummary) classify(d *dialect.Dialect, r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {

@@ -54,8 +54,9 @@ type Mutant struct {
 	requirement string
 	scenarios   []string // globs of the names of the only scenarios that are played; nil for all
 	dialects    []string // names of the dialects for which the mutant was generated
-	// defect returns the middleware of a generated or hidden mutant, or of one whose defect cannot occur
-	// in some of its dialects. The middleware calls occurred whenever a response has the defect.
+	// defect returns the middleware of a generated or hidden mutant, or of one whose defect cannot
+	// occur in some of its dialects. The middleware calls occurred whenever a response has the
+	// defect.
 	defect func(occurred func()) middleware
 }
 
@@ -118,7 +119,7 @@ func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(
 // requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
-	hasForm := func(f spec.RequestForm) bool { return f.Requirement == m.requirement }
+	hasForm := func(f spec.RequestFeature) bool { return f.Requirement == m.requirement }
 	return slices.ContainsFunc(formsOf(e), hasForm) || e.Requirement == m.requirement ||
 		slices.Contains(e.Exercised, m.requirement) ||
 		slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {

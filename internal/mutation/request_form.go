@@ -14,9 +14,9 @@ import (
 )
 
 // formDefects lists the ways in which a server may wrongly refuse valid requests because of their
-// form (see [spec.RequestForm]). The field defect is a part of the names of mutants. A mutant refuses
-// requests that have a form whose name begins with prefix. The Doc of the mutant describes them by
-// prefix and noun, as in "with null members".
+// form (see [spec.RequestFeature]). The field defect is a part of the names of mutants. A mutant
+// refuses requests that have a form whose name begins with prefix. The Doc of the mutant describes
+// them by prefix and noun, as in "with null members".
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
@@ -24,8 +24,8 @@ var formDefects = []struct{ defect, prefix, noun string }{
 }
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
-// form (see [spec.RequestForm]), such as null for an optional member, a missing optional member, an
-// unknown member, or a header field. The forms of an ordinary prompt, which
+// form (see [spec.RequestFeature]), such as null for an optional member, a missing optional member,
+// an unknown member, or a header field. The forms of an ordinary prompt, which
 // [dialect.Dialect.BuildRequest] builds from the template "prompt", are left out: a server that
 // refused them would refuse nearly every prompt.
 func (g *generator) addFormRejections() {
@@ -46,7 +46,7 @@ func (g *generator) addFormRejections() {
 			}
 			base := g.dialect.ParseRequest(r)
 			asks := func(p spec.Event) bool { return p.Kind == spec.InputUser && p.Text == sampleEvent.Text }
-			if !slices.ContainsFunc(base.Parts, asks) || base.Facts().Forms == nil {
+			if !slices.ContainsFunc(base.Parts, asks) || base.Facts().Features == nil {
 				continue // a reply, which needs something to reply to
 			}
 			own, known := base.Requirement, maps.Clone(plain)
@@ -71,8 +71,8 @@ var sampleEvent = spec.Event{
 
 // formsOf returns the forms of the request that was decoded as e, or nil if they are unknown (the
 // field Forms of e.Facts() is nil).
-func formsOf(e spec.Event) []spec.RequestForm {
-	if forms := e.Facts().Forms; forms != nil {
+func formsOf(e spec.Event) []spec.RequestFeature {
+	if forms := e.Facts().Features; forms != nil {
 		return forms()
 	}
 	return nil
@@ -80,12 +80,12 @@ func formsOf(e spec.Event) []spec.RequestForm {
 
 // addFormRejection adds the mutant that refuses valid requests with the given form or a similar
 // one. A form is similar if it belongs to the same requirement and its name begins with the same
-// prefix in formDefects. If the name of the given form begins with none of the prefixes, no mutant is
-// added. The keys of plain are the names of the forms that the mutant accepts nevertheless.
+// prefix in formDefects. If the name of the given form begins with none of the prefixes, no mutant
+// is added. The keys of plain are the names of the forms that the mutant accepts nevertheless.
 //
 // The mutant violates the requirement of the form or, if form.Requirement is "", the requirement
 // with the id defaultID.
-func (g *generator) addFormRejection(form spec.RequestForm, defaultID string, plain map[string]bool) {
+func (g *generator) addFormRejection(form spec.RequestFeature, defaultID string, plain map[string]bool) {
 	requirement, about := form.Requirement, cmp.Or(form.Requirement, defaultID)
 	for _, kind := range formDefects {
 		if !strings.HasPrefix(form.Name, kind.prefix) {
@@ -97,7 +97,7 @@ func (g *generator) addFormRejection(form spec.RequestForm, defaultID string, pl
 			AlsoFails: alsoIfRefused,
 			defect: func(occurred func()) middleware {
 				return refuseForms(occurred, func(v parsedRequest) bool {
-					return slices.ContainsFunc(formsOf(*v.parsed()), func(f spec.RequestForm) bool {
+					return slices.ContainsFunc(formsOf(*v.parsed()), func(f spec.RequestFeature) bool {
 						return f.Requirement == requirement && strings.HasPrefix(f.Name, kind.prefix) && !plain[f.Name]
 					})
 				})
@@ -108,10 +108,10 @@ func (g *generator) addFormRejection(form spec.RequestForm, defaultID string, pl
 
 // refuseForms returns a middleware that makes the server refuse the valid requests to start a run
 // for which refuses returns true, as refuseRequests does. It calls refuses only with requests whose
-// forms are known, that is, for which Facts().Forms is not nil.
+// forms are known, that is, for which Facts().Features is not nil.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return refuseRequests(occurred, func(v parsedRequest) bool {
-		return v.startsRun() && v.parsed().Facts().Forms != nil && refuses(v)
+		return v.startsRun() && v.parsed().Facts().Features != nil && refuses(v)
 	})
 }
 
@@ -186,9 +186,9 @@ var requestFormMutants = []*Mutant{
 	},
 }
 
-// hasMember reports whether the JSON body of the request has, at any depth, a member for whose value
-// fits returns true. The argument inItem reports whether the object that has the member is an item of
-// an array, such as a message. If the body is not JSON, the result is false.
+// hasMember reports whether the JSON body of the request has, at any depth, a member for whose
+// value fits returns true. The argument inItem reports whether the object that has the member is an
+// item of an array, such as a message. If the body is not JSON, the result is false.
 func hasMember(v parsedRequest, fits func(value any, inItem bool) bool) bool {
 	var has func(value any, isItem bool) bool
 	has = func(value any, isItem bool) bool {
@@ -206,8 +206,8 @@ func hasMember(v parsedRequest, fits func(value any, inItem bool) bool) bool {
 	return json.Unmarshal(v.raw.Body, &body) == nil && has(body, false)
 }
 
-// failingPromptMutants are servers that fail to process some valid prompts, with status 500, because
-// of their texts.
+// failingPromptMutants are servers that fail to process some valid prompts, with status 500,
+// because of their texts.
 var failingPromptMutants = []*Mutant{
 	failingMutant("nul-fails", "with the character U+0000", func(text string) bool {
 		return strings.ContainsRune(text, 0)
@@ -221,8 +221,8 @@ var failingPromptMutants = []*Mutant{
 }
 
 // failingMutant returns a mutant with the given name that responds with status 500 to the valid
-// prompts for whose text fails returns true. The argument form describes these prompts in the Doc of
-// the mutant, as in "with the character U+0000".
+// prompts for whose text fails returns true. The argument form describes these prompts in the Doc
+// of the mutant, as in "with the character U+0000".
 func failingMutant(name, form string, fails func(text string) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: "a prompt " + form + " is answered with status 500",
@@ -286,8 +286,8 @@ func formMutant(name, form string, refuses func(parsedRequest) bool, needs ...sp
 	}
 }
 
-// rareFormMutant is like formMutant, but for a form that no prompt of the suite has in some dialects.
-// In these dialects, the mutant counts as equivalent to the correct server.
+// rareFormMutant is like formMutant, but for a form that no prompt of the suite has in some
+// dialects. In these dialects, the mutant counts as equivalent to the correct server.
 func rareFormMutant(name, form string, refuses func(parsedRequest) bool, needs ...spec.Kind) *Mutant {
 	m := formMutant(name, form, refuses, needs...)
 	m.Middleware = nil

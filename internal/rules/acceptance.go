@@ -120,7 +120,7 @@ func (v *validRequests) blame(x exchange) (what string, requirements []string) {
 	if len(requirements) > 0 {
 		return "valid request", requirements
 	}
-	what, requirement := x.refusedForm(v.stats())
+	what, requirement := x.refusedFeature(v.stats())
 	if requirement != "" {
 		requirements = []string{requirement}
 	}

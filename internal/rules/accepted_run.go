@@ -24,7 +24,7 @@ var (
 A run is known to be the first if the history of the thread was empty or not found just
 before, and no other request touched the thread.`,
 		Needs: []spec.Kind{spec.RunAccepted, "slot.created", spec.History},
-		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 			for _, r := range c.runs {
 				if hasCreatedFlag(r) && c.isFirstInThread(r) && c.wasThreadUnknown(r) {
 					p.Judge(r.acceptance, r.acceptance.Created == "true",
@@ -38,7 +38,7 @@ before, and no other request touched the thread.`,
 		ID:    "accepted.known-thread",
 		Doc:   "the reply to a later run of a thread reports that the thread existed",
 		Needs: []spec.Kind{spec.RunAccepted, "slot.created"},
-		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 			for _, r := range c.runs {
 				switch {
 				case !hasCreatedFlag(r):
@@ -64,7 +64,7 @@ func hasCreatedFlag(r *acceptedRun) bool {
 
 // isFirstInThread reports whether r is the first run of its thread in the conversation, that is,
 // whether no other run of the thread was accepted before r was requested.
-func (c *conversation) isFirstInThread(r *acceptedRun) bool {
+func (c *runsAndHistories) isFirstInThread(r *acceptedRun) bool {
 	return !slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
 		before := q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At
 		return q != r && q.request.Thread == r.request.Thread && before
@@ -74,7 +74,7 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 // isThreadCreatedTwice reports whether the reply that accepted r and an earlier reply, which
 // accepted another run of the thread, both state that their run created the thread. Runs that were
 // requested more than once are ignored, because a server may repeat its first reply.
-func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
+func (c *runsAndHistories) isThreadCreatedTwice(r *acceptedRun) bool {
 	creates := func(q *acceptedRun) bool { return q.acceptance.Created == "true" && !q.requestedAgain }
 	return creates(r) && slices.ContainsFunc(c.runs, func(q *acceptedRun) bool {
 		return q != r && creates(q) && q.request.Thread == r.request.Thread && r.request.Thread != "" &&
@@ -85,15 +85,15 @@ func (c *conversation) isThreadCreatedTwice(r *acceptedRun) bool {
 // wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
 // requested. That is so if the thread had no history and no earlier request can have created it;
 // see conversation.touchedAt.
-func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
+func (c *runsAndHistories) wasThreadUnknown(r *acceptedRun) bool {
 	return c.hadNoHistory(r) && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
 }
 
-// hadNoHistory reports whether the thread of r certainly had no messages before r was requested. That
-// is so if the user's last history request for the thread before r returned an empty history or
-// status 403, 404 or 410. Status 403 counts because a server may return it for every thread that the
-// user does not own.
-func (c *conversation) hadNoHistory(r *acceptedRun) bool {
+// hadNoHistory reports whether the thread of r certainly had no messages before r was requested.
+// That is so if the user's last history request for the thread before r returned an empty history
+// or status 403, 404 or 410. Status 403 counts because a server may return it for every thread that
+// the user does not own.
+func (c *runsAndHistories) hadNoHistory(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
 		before := x.request.Exchange <= r.request.Exchange && x.bodyEnd.At <= r.request.At
@@ -116,7 +116,7 @@ var AcceptedPromptIsStored = &spec.Check{
 A history is judged if it was requested after the run was accepted and before the run finished; other
 checks judge later ones. A run that fails does not finish, so its prompt must stay in the history.`,
 	Needs: []spec.Kind{spec.RunAccepted, spec.History},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+	Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, r := range c.runs {
 			if r.requestedAgain || r.request.Text == "" {
 				continue
@@ -142,9 +142,9 @@ checks judge later ones. A run that fails does not finish, so its prompt must st
 	}),
 }
 
-// minAcceptedRun is the least time between a request and the end of a run for which AcceptsBeforeEnd
-// judges the reply to that request. With less time, the reply may be late because the machine is
-// busy.
+// minAcceptedRun is the least time between a request and the end of a run for which
+// AcceptsBeforeEnd judges the reply to that request. With less time, the reply may be late because
+// the machine is busy.
 const minAcceptedRun = time.Second
 
 // AcceptsBeforeEnd judges whether the response that accepts a run comes before the run can have
@@ -160,7 +160,7 @@ least a second left must be accepted before the first one ends. The second reply
 first one took at least a quarter as long, since the machine may then be busy. A run that was canceled
 does not count as the first run.`,
 	Needs: []spec.Kind{spec.RunAccepted},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+	Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		type timedRun struct {
 			*acceptedRun
 			end time.Duration // the earliest time of its end

@@ -11,11 +11,11 @@ import (
 // It is also how long a server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation collects the data for the checks of histories and of accepted runs: the runs that
-// replies accepted, the events of all their streams, and the requests for histories. Unlike a
+// A runsAndHistories collects the data for the checks of histories and of accepted runs: the runs
+// that replies accepted, the events of all their streams, and the requests for histories. Unlike a
 // [storedPromptTracker], it also covers servers that do not understand the test prompts, and it
 // combines all streams of a run.
-type conversation struct {
+type runsAndHistories struct {
 	exchanges        *exchangeTracker
 	keep             func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	runs             []*acceptedRun               // in the order in which they were accepted
@@ -59,11 +59,11 @@ type mergedRunStreams struct {
 // atConversationEnd returns a newWatcherFunc that calls judge once, at the end of a conversation.
 // The argument c holds what was collected from the conversation. All checks share it, so judge must
 // not modify it.
-func atConversationEnd(judge func(p *spec.Pass, c *conversation)) newWatcherFunc {
-	return judgeAtEnd(func(p *spec.Pass) *conversation {
+func atConversationEnd(judge func(p *spec.Pass, c *runsAndHistories)) newWatcherFunc {
+	return judgeAtEnd(func(p *spec.Pass) *runsAndHistories {
 		exchanges := exchangesOf(p)
-		return spec.Shared(p, "conversation", func() (*conversation, func(spec.Event)) {
-			c := &conversation{
+		return spec.Shared(p, "conversation", func() (*runsAndHistories, func(spec.Event)) {
+			c := &runsAndHistories{
 				exchanges: exchanges, keep: keeper(p), streams: map[string]*mergedRunStreams{},
 				touchedAt: map[string]time.Duration{}, changedOtherwise: map[string]bool{},
 			}
@@ -75,7 +75,7 @@ func atConversationEnd(judge func(p *spec.Pass, c *conversation)) newWatcherFunc
 
 // addStreams completes the runs in c.runs at the end of the conversation: it sets the fields
 // mergedRunStreams, canceled and number of each of them.
-func (c *conversation) addStreams() {
+func (c *runsAndHistories) addStreams() {
 	for _, r := range c.runs {
 		if stream := c.streams[runKey(r.request)]; stream != nil {
 			r.mergedRunStreams = *stream
@@ -104,7 +104,7 @@ func (c *conversation) addStreams() {
 }
 
 // observe updates c with e, the next event of the conversation.
-func (c *conversation) observe(e spec.Event) {
+func (c *runsAndHistories) observe(e spec.Event) {
 	if e.Kind == spec.HTTPResponse {
 		c.markTouched(e.StatusCode)
 	}
@@ -128,7 +128,7 @@ func (c *conversation) observe(e spec.Event) {
 // markTouched records in c.changedOtherwise and c.touchedAt whether the current request may
 // have changed its thread. The argument status is the status of the response, or 0 if there was
 // none.
-func (c *conversation) markTouched(status int) {
+func (c *runsAndHistories) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
 	before := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == c.request.Thread })
@@ -148,7 +148,7 @@ func (c *conversation) markTouched(status int) {
 
 // mayBeTouchedBefore reports whether c.touchedAt contains a request, sent at the given time or
 // earlier, that may have created or changed the given thread.
-func (c *conversation) mayBeTouchedBefore(thread string, at time.Duration) bool {
+func (c *runsAndHistories) mayBeTouchedBefore(thread string, at time.Duration) bool {
 	for _, id := range []string{thread, ""} {
 		if first, touched := c.touchedAt[id]; touched && first <= at {
 			return true
@@ -162,7 +162,7 @@ func isHistoryRequest(request spec.Event) bool { return request.Name == "history
 
 // addRun adds the run that the current request started and that the reply e accepts, unless the
 // request is invalid or does not name both a thread and a run.
-func (c *conversation) addRun(e spec.Event) {
+func (c *runsAndHistories) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
 	}
@@ -177,7 +177,7 @@ func (c *conversation) addRun(e spec.Event) {
 
 // openStream sets c.stream, and c.content if the content of the stream is to be collected. It must
 // be called only if the current response is a stream of the run that the current request names.
-func (c *conversation) openStream() {
+func (c *runsAndHistories) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &mergedRunStreams{requestedAt: c.request.At, toolResults: map[string]bool{}}
 		c.streams[runKey(c.request)] = c.stream
@@ -189,7 +189,7 @@ func (c *conversation) openStream() {
 
 // observeFrame adds e, a frame of the current stream, to what is known about the run: its tool
 // results, its terminal event and, if the stream was requested from its start, its content.
-func (c *conversation) observeFrame(e spec.Event) {
+func (c *runsAndHistories) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults[e.Call] = true
 	}
@@ -241,7 +241,7 @@ func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 }
 
 // hasServedHistory reports whether the server returned at least one history in the conversation.
-func (c *conversation) hasServedHistory() bool {
+func (c *runsAndHistories) hasServedHistory() bool {
 	return slices.ContainsFunc(c.historyExchanges, func(x *exchange) bool {
 		_, ok := x.page()
 		return ok

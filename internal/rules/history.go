@@ -19,7 +19,7 @@ var historyContentChecks = []*spec.Check{
 // r. The user of r must have requested the history of the thread of r after r finished. If the
 // request asked for the history before a given day, another request after the end of r must have
 // shown that the day of x.reply is the latest one; see latestPage.
-func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
+func (c *runsAndHistories) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
 	}
@@ -44,8 +44,8 @@ func (c *conversation) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, boo
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
-) func(*spec.Pass, *conversation) {
-	return func(p *spec.Pass, c *conversation) {
+) func(*spec.Pass, *runsAndHistories) {
+	return func(p *spec.Pass, c *runsAndHistories) {
 		for _, r := range c.runs {
 			settled := r.end.At + historySettleTime // from when on pages must be complete
 			for _, x := range c.historyExchanges {
@@ -136,7 +136,7 @@ was canceled before its end is not judged. A history that was requested before a
 judged only if the prompt sets the duration of the run, and the run must have ended more than five
 seconds before.`,
 		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
-		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+		Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 			judgeReadAnswers(p, c)
 			judgeUnreadAnswers(p, c)
 		}),
@@ -174,7 +174,7 @@ var judgeReadAnswers = eachStoredRun(
 // Only runs whose prompt sets a duration are judged, because it is unknown when other runs end. A
 // history may lack the answer until the sum of that duration, [lockTimeout] and [historySettleTime]
 // has passed since the run was accepted.
-func judgeUnreadAnswers(p *spec.Pass, c *conversation) {
+func judgeUnreadAnswers(p *spec.Pass, c *runsAndHistories) {
 	for _, r := range c.runs {
 		duration, ok := scriptedDuration(r.request)
 		isUnclear := r.canceled || r.requestedAgain || r.end.Kind != spec.RunEnd || r.content == nil || r.content.text() == ""
@@ -226,8 +226,8 @@ func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 	return n
 }
 
-// changedUserText returns the text of a user message on page that differs from the argument text only
-// in its white space, or that is a truncated copy of it. If there is none, ok is false.
+// changedUserText returns the text of a user message on page that differs from the argument text
+// only in its white space, or that is a truncated copy of it. If there is none, ok is false.
 func changedUserText(page spec.Event, text string) (changed string, ok bool) {
 	const enough = 24 // bytes of a beginning: other prompts may begin with the same word
 	for _, m := range page.PartsOf(spec.HistoryUser) {
@@ -344,7 +344,7 @@ var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",
 	Needs: []spec.Kind{spec.History, spec.HistoryTool},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		for _, m := range page.PartsOf(spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "content of tool message %s is %q; expected JSON text", m.ID, m.Text)
 		}

@@ -11,7 +11,7 @@ var HistoryHasMessagesOnce = &spec.Check{
 This is judged for threads that are known to be new, if the streams of all their runs were
 read to the end.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted},
-	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
 		if !known {
 			return
@@ -48,7 +48,7 @@ type senderText struct {
 // has several messages, their joined text is counted, too. The result known is false if the
 // numbers are unknown, for example because the thread may have existed before the conversation, or
 // because the stream of a run was not read to its end.
-func (c *conversation) sentTexts(x *exchange, thread string) (sent map[senderText]int, known bool) {
+func (c *runsAndHistories) sentTexts(x *exchange, thread string) (sent map[senderText]int, known bool) {
 	sent = map[senderText]int{}
 	for _, r := range c.runs {
 		if r.request.Thread != thread || r.request.At > x.request.At {

@@ -20,8 +20,8 @@ var historyPageChecks = []*spec.Check{
 // eachHistoryPage returns a newWatcherFunc that calls judge, at the end of a conversation, with
 // each history that the server returned. The argument page is the history, and x is the exchange of
 // the conversation c in which it was returned.
-func eachHistoryPage(judge func(p *spec.Pass, c *conversation, x *exchange, page spec.Event)) newWatcherFunc {
-	return atConversationEnd(func(p *spec.Pass, c *conversation) {
+func eachHistoryPage(judge func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event)) newWatcherFunc {
+	return atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, x := range c.historyExchanges {
 			if page, ok := x.page(); ok {
 				judge(p, c, x, page)
@@ -38,7 +38,7 @@ var HistoryMatchesThread = &spec.Check{
 If a run of the thread finished at least five seconds before the request, the thread must have a
 history.`,
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+	Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, x := range c.historyExchanges {
 			page, ok := x.page()
 			exists := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool {
@@ -67,7 +67,7 @@ var HistoryOwnThreadOnly = &spec.Check{
 This is judged for prompts that were sent in one thread only: a user message with the same
 text, id and time must not be in the history of another thread.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.SlotThread},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+	Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, r := range c.runs {
 			elsewhere := func(q *acceptedRun) bool {
 				return q.request.Thread != r.request.Thread && q.request.Text == r.request.Text
@@ -119,7 +119,7 @@ in threads of other conversations. Another thread is therefore wrong only if all
 the latest run, or if all its messages are older. The server has five seconds to return the right one:
 only a wrong thread that it still returns after that time is reported.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted, spec.SlotThread},
-	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
+	Watch: atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		streak, since := "", time.Duration(0)
 		for _, x := range c.historyExchanges {
 			page, ok := x.page()
@@ -148,7 +148,7 @@ only a wrong thread that it still returns after that time is reported.`,
 // latestRun returns the last run that the user of x had started when the history in x was
 // requested. It returns nil if there is no such run. It also returns nil if it is unknown which run
 // is the latest, because runs overlap each other or the request.
-func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
+func (c *runsAndHistories) latestRun(x *exchange) (last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
 		case r.request.Exchange > x.request.Exchange || credentialKey(r.request) != credentialKey(x.request):
@@ -165,7 +165,7 @@ func (c *conversation) latestRun(x *exchange) (last *acceptedRun) {
 // all known runs of the thread ended before r was requested. If no run of the thread is known, all
 // messages of page must be older than the prompt of r. The result is false if r itself is a run of
 // the thread, and true if page names no thread.
-func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
+func (c *runsAndHistories) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
 	}
@@ -187,7 +187,7 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 // pagePrecedes reports whether all messages of page are older than the prompt of r, according to
 // the time stamps in the histories. It returns false if page has no messages, or if a time or its
 // time zone is unknown.
-func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
+func (c *runsAndHistories) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
 		other, ok := x.page()
@@ -224,7 +224,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	// Another user is the one who is most likely to have no threads.
 	AllPrincipals: true,
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		if page.Thread == "" && len(page.Violations) == 0 { // the id of a thread may be of a wrong type
 			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
 				"history of no thread has day %q, %s and says %q about earlier days; expected none of them",
@@ -239,7 +239,7 @@ var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is that of an earlier day, or has no day",
 	Needs: []spec.Kind{spec.History, "slot.day"},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, x *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, x *exchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
 			p.Judge(page, page.Day < x.request.Day, "got day %s; expected a day before %s", page.Day, x.request.Day)
 		}
@@ -263,7 +263,7 @@ The days with messages are known from other histories of the same thread in the 
 request names no thread, it is for the thread of the user's latest run. It is then judged only if
 the server has already returned that thread for another request without a thread.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
-	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event) {
 		thread := cmp.Or(x.request.Thread, c.servedLatest(x))
 		if x.request.Day == "" || thread == "" || !isDayOrEmpty(page.Day) {
 			return
@@ -286,7 +286,7 @@ the server has already returned that thread for another request without a thread
 // servedLatest returns the thread of the latest run of the user of x; see latestRun. It returns ""
 // unless the server has already returned that thread for a history request of the user that named
 // no thread. A server may need some time after a run until it considers its thread the latest.
-func (c *conversation) servedLatest(x *exchange) (thread string) {
+func (c *runsAndHistories) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {
 		page, ok := y.page()
@@ -328,7 +328,7 @@ var (
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
-		Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, y *exchange, earlier spec.Event) {
+		Watch: eachHistoryPage(func(p *spec.Pass, c *runsAndHistories, y *exchange, earlier spec.Event) {
 			isJudged := y.request.Day != "" && isDayOrEmpty(earlier.Day) && earlier.Day < y.request.Day
 			if isJudged && slices.ContainsFunc(c.historyExchanges, func(x *exchange) bool {
 				page, ok := x.page()
@@ -353,7 +353,7 @@ var HistoryCoversOneDay = &spec.Check{
 
 A history without a day has no messages, and there are no earlier days.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		if page.Day == "" && page.HasMore == "true" {
 			p.Judge(page, false, "history names no day and reports earlier days; expected the latest of those days")
 		}
@@ -409,7 +409,7 @@ var HistorySequenceIsOrdered = &spec.Check{
 They increase from the oldest message to the newest. Which of the two comes first is not
 specified.`,
 	Needs: []spec.Kind{spec.History, spec.SlotSeq},
-	Watch: eachHistoryPage(func(p *spec.Pass, _ *conversation, _ *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		var numbers []float64
 		for _, m := range page.Parts {
 			n, err := strconv.ParseFloat(m.Seq, 64)

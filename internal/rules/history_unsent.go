@@ -48,7 +48,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 		var sent []sentPrompt
 		added := 0                  // the number of prompts that the current request added to sent
 		denied := map[string]bool{} // texts of prompts of denied requests
-		watch := atConversationEnd(func(p *spec.Pass, c *conversation) {
+		watch := atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 			for _, x := range c.historyExchanges {
 				page, ok := x.page()
 				if !ok || x.request.Day != "" || !c.isNewThread(page.Thread) {
@@ -86,7 +86,7 @@ func eachStoredPrompt(judge func(p *spec.Pass, page, m spec.Event, sent []sentPr
 
 // isNewThread reports whether it is known that the given thread did not exist before the
 // conversation. It returns false if thread is "" or if no run of the thread was accepted.
-func (c *conversation) isNewThread(thread string) bool {
+func (c *runsAndHistories) isNewThread(thread string) bool {
 	i := slices.IndexFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == thread })
 	if thread == "" || i < 0 || !c.isFirstInThread(c.runs[i]) {
 		return false
@@ -142,7 +142,7 @@ their runs were read to the end, except for the pages of earlier days. A message
 streamed text, or be part of one; other checks judge its exact text. A message without text is not
 judged, nor is one before the first message of the user, such as a greeting.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta, spec.RunAccepted}, AllPrincipals: true,
-	Watch: eachHistoryPage(func(p *spec.Pass, c *conversation, x *exchange, page spec.Event) {
+	Watch: eachHistoryPage(func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event) {
 		sent, known := c.sentTexts(x, page.Thread)
 		if !known || !x.request.Facts().Scripted || x.request.Day != "" {
 			return

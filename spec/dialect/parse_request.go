@@ -283,7 +283,7 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	}
 	facts.Denials, facts.Promised, facts.Reply = o.denialsFor(&e), o.promised, o.replyKind
 	facts.Omitted = o.omittedRequirements(r, v, path)
-	facts.Forms = func() []spec.RequestForm { return d.requestForms(o, r, v) }
+	facts.Features = func() []spec.RequestFeature { return d.requestFeatures(o, r, v) }
 	if !e.Valid() {
 		e.Exercised = nil
 	} else if o.requirement != "" && !slices.Contains(e.Exercised, o.requirement) {

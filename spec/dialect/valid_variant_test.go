@@ -42,7 +42,7 @@ func TestValidVariantsAreValid(t *testing.T) {
 					if !e.Valid() || e.Text != base.Text || seen[v.Name] {
 						t.Errorf("%s %s, %s: violations %v, text %q, seen %v", name, template, v.Name, e.Violations, e.Text, seen[v.Name])
 					}
-					if seen[v.Name] = true; slices.Equal(e.Facts().Forms(), base.Facts().Forms()) && !strings.Contains(v.Name, "nknown") {
+					if seen[v.Name] = true; slices.Equal(e.Facts().Features(), base.Facts().Features()) && !strings.Contains(v.Name, "nknown") {
 						t.Errorf("%s %s, %s: has the same forms as the original", name, template, v.Name)
 					}
 				}
@@ -86,8 +86,8 @@ func TestValidVariants(t *testing.T) {
 			t.Errorf("%s %s: lacks the variant %s", c.dialect, c.template, c.has)
 			continue
 		}
-		forms := d.ParseRequest(variants[i].Request).Facts().Forms()
-		forms = slices.DeleteFunc(forms, func(f spec.RequestForm) bool { return slices.Contains(base.Facts().Forms(), f) })
+		forms := d.ParseRequest(variants[i].Request).Facts().Features()
+		forms = slices.DeleteFunc(forms, func(f spec.RequestFeature) bool { return slices.Contains(base.Facts().Features(), f) })
 		if len(forms) != 1 || forms[0].Requirement != c.requirement {
 			t.Errorf("%s %s, %s: has the new forms %v; want one with %s", c.dialect, c.template, c.has, forms, c.requirement)
 		}

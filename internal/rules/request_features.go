@@ -19,22 +19,22 @@ func (x exchange) mayBeBusy(requirement string) bool {
 	return x.refusedInBand && requirement == x.request.Requirement && x.idle < conflictSettleTime
 }
 
-// refusedForm determines which requirement the refusal in x counts against. The request of x must
-// be valid.
+// refusedFeature determines which requirement the refusal in x counts against. The request of x
+// must be valid.
 //
 // The result what describes the request for a finding, such as "valid request with null for /seed".
 // The result requirement is the id of the first of these that exists:
-//   - the requirement on the form that newForm returns
+//   - the requirement on the feature that newFeature returns
 //   - the requirement that unusualRequirement returns
 //   - the requirement on the operation
 //
 // If the refusal proves nothing about this requirement (see mayBeBusy), the id is "".
-func (x exchange) refusedForm(accepted requestStatsByOperation) (what, requirement string) {
-	form := accepted.newForm(x.request)
-	if what = "valid request"; form.Name != "" {
-		what += " " + form.Name
+func (x exchange) refusedFeature(accepted requestStatsByOperation) (what, requirement string) {
+	feature := accepted.newFeature(x.request)
+	if what = "valid request"; feature.Name != "" {
+		what += " " + feature.Name
 	}
-	requirement = cmp.Or(form.Requirement, accepted.unusualRequirement(x.request), x.request.Requirement)
+	requirement = cmp.Or(feature.Requirement, accepted.unusualRequirement(x.request), x.request.Requirement)
 	if x.mayBeBusy(requirement) {
 		requirement = ""
 	}
@@ -47,11 +47,11 @@ type requestStatsByOperation map[string]*acceptedRequestStats
 
 // An acceptedRequestStats holds statistics about the accepted requests for one operation.
 type acceptedRequestStats struct {
-	count     int             // the number of accepted requests
-	forms     map[string]bool // the names of the forms (see [spec.RequestForm]) of at least one request
-	formSets  map[string]bool // the results of formSet for the forms of each request
-	exercised map[string]int  // by requirement id: the number of requests that exercised the requirement
-	sets      map[string]bool // the results of exercisedSet for the accepted requests
+	count       int             // the number of accepted requests
+	features    map[string]bool // the names of the features (see [spec.RequestFeature]) of at least one request
+	featureSets map[string]bool // the results of featureSet for the features of each request
+	exercised   map[string]int  // by requirement id: the number of requests that exercised the requirement
+	sets        map[string]bool // the results of exercisedSet for the accepted requests
 }
 
 // exercisedSet returns the ids of the requirements that the given request exercises (see
@@ -68,17 +68,17 @@ func newAcceptedRequestStats(accepted []exchange) requestStatsByOperation {
 		known := all[x.request.Operation]
 		if known == nil {
 			known = &acceptedRequestStats{
-				forms: map[string]bool{}, formSets: map[string]bool{}, exercised: map[string]int{}, sets: map[string]bool{},
+				features: map[string]bool{}, featureSets: map[string]bool{}, exercised: map[string]int{}, sets: map[string]bool{},
 			}
 			all[x.request.Operation] = known
 		}
 		known.count++
 		known.sets[exercisedSet(x.request)] = true
-		forms := formsOf(x.request)
-		for _, form := range forms {
-			known.forms[form.Name] = true
+		features := featuresOf(x.request)
+		for _, feature := range features {
+			known.features[feature.Name] = true
 		}
-		known.formSets[formSet(forms)] = true
+		known.featureSets[featureSet(features)] = true
 		for _, requirement := range x.request.Exercised {
 			known.exercised[requirement]++
 		}
@@ -104,38 +104,38 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 	return ""
 }
 
-// newForm returns the form of request (see [spec.RequestForm]) that distinguishes request from the
-// accepted requests for the same operation. This form may be the reason for a refusal. It is the
-// only form that no accepted request has; usual forms (see IsUsual) are considered only if there
-// are no others.
+// newFeature returns the feature of request (see [spec.RequestFeature]) that distinguishes request
+// from the accepted requests for the same operation. This feature may be the reason for a refusal.
+// It is the only feature that no accepted request has; usual features (see IsUsual) are considered
+// only if there are no others.
 //
-// If each form of request occurs in an accepted request, the result is the only form without which
-// request would have the same forms as an accepted request. In this case, only forms that state
-// what request has, such as a member, are considered, and not what it lacks.
+// If each feature of request occurs in an accepted request, the result is the only feature without
+// which request would have the same features as an accepted request. In this case, only features
+// that state what request has, such as a member, are considered, and not what it lacks.
 //
-// The result is the zero value if there is no such form, if there are several, or if no request for
-// the operation was accepted.
-func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
+// The result is the zero value if there is no such feature, if there are several, or if no request
+// for the operation was accepted.
+func (a requestStatsByOperation) newFeature(request spec.Event) spec.RequestFeature {
 	known, anyAccepted := a[request.Operation]
 	if !anyAccepted {
-		return spec.RequestForm{}
+		return spec.RequestFeature{}
 	}
-	var unusual, usual, added []spec.RequestForm
-	forms := formsOf(request)
-	for i, form := range forms {
+	var unusual, usual, added []spec.RequestFeature
+	features := featuresOf(request)
+	for i, feature := range features {
 		switch {
-		case known.forms[form.Name]:
-			without := slices.Concat(forms[:i], forms[i+1:])
-			if strings.HasPrefix(form.Name, "with ") && known.formSets[formSet(without)] {
-				added = append(added, form)
+		case known.features[feature.Name]:
+			without := slices.Concat(features[:i], features[i+1:])
+			if strings.HasPrefix(feature.Name, "with ") && known.featureSets[featureSet(without)] {
+				added = append(added, feature)
 			}
-		case form.IsUsual:
-			usual = append(usual, form)
+		case feature.IsUsual:
+			usual = append(usual, feature)
 		default:
-			unusual = append(unusual, form)
+			unusual = append(unusual, feature)
 		}
 	}
-	for _, candidates := range [][]spec.RequestForm{unusual, usual, added} {
+	for _, candidates := range [][]spec.RequestFeature{unusual, usual, added} {
 		if len(candidates) == 1 {
 			return candidates[0]
 		}
@@ -143,24 +143,25 @@ func (a requestStatsByOperation) newForm(request spec.Event) spec.RequestForm {
 			break
 		}
 	}
-	return spec.RequestForm{}
+	return spec.RequestFeature{}
 }
 
-// formSet returns the names of the forms, sorted and joined by newlines, for use as a map key.
-func formSet(forms []spec.RequestForm) string {
-	names := make([]string, 0, len(forms))
-	for _, form := range forms {
-		names = append(names, form.Name)
+// featureSet returns the names of the features, sorted and joined by newlines, for use as a map
+// key.
+func featureSet(features []spec.RequestFeature) string {
+	names := make([]string, 0, len(features))
+	for _, feature := range features {
+		names = append(names, feature.Name)
 	}
 	slices.Sort(names)
 	return strings.Join(names, "\n")
 }
 
-// formsOf returns the forms that distinguish a request from other requests for the same operation,
-// such as null for an optional member. It returns nil if there are none.
-func formsOf(request spec.Event) []spec.RequestForm {
-	if forms := request.Facts().Forms; forms != nil {
-		return forms()
+// featuresOf returns the features that distinguish a request from other requests for the same
+// operation, such as null for an optional member. It returns nil if there are none.
+func featuresOf(request spec.Event) []spec.RequestFeature {
+	if features := request.Facts().Features; features != nil {
+		return features()
 	}
 	return nil
 }

@@ -12,29 +12,28 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requestForms returns the forms of r, a request for o. There is one form for each feature of r
-// that other valid requests may lack. These features concern how r is encoded (see encodingForms),
-// its header fields (see fieldForms), and its body. In the body, they are members that are absent,
-// null, unknown, long or of an unusual type, and lists with no items or with several. There are
-// also forms with IsUsual (see addUsual). The argument v is the decoded body of r, or nil if there
-// is none.
-func (d *Dialect) requestForms(o *Operation, r spec.Request, v any) []spec.RequestForm {
-	forms := append(encodingForms(r), o.fieldForms(r)...)
+// requestFeatures returns the features of r, a request for o, that other valid requests may lack.
+// They concern how r is encoded (see encodingFeatures), its header fields (see fieldFeatures), and
+// its body. In the body, they are members that are absent, null, unknown, long or of an unusual
+// type, and lists with no items or with several. There are also features with IsUsual (see
+// addUsual). The argument v is the decoded body of r, or nil if there is none.
+func (d *Dialect) requestFeatures(o *Operation, r spec.Request, v any) []spec.RequestFeature {
+	features := append(encodingFeatures(r), o.fieldFeatures(r)...)
 	if len(o.bodies) == 0 {
-		return forms
+		return features
 	}
 	schema := o.bodies[0].node.get("schema")
-	c := requestFormCollector{dialect: d, unknown: schema.deref().get("x-unknown").text(), forms: forms}
+	c := requestFeatureCollector{dialect: d, unknown: schema.deref().get("x-unknown").text(), features: features}
 	c.visit(schema, v, nil, "")
-	return c.forms
+	return c.features
 }
 
-// encodingForms returns the forms of r that concern only its encoding, such as white space before
-// its JSON. None of them changes the meaning of r.
-func encodingForms(r spec.Request) (forms []spec.RequestForm) {
+// encodingFeatures returns the features of r that concern only its encoding, such as white space
+// before its JSON. None of them changes the meaning of r.
+func encodingFeatures(r spec.Request) (features []spec.RequestFeature) {
 	add := func(has bool, name string) {
 		if has {
-			forms = append(forms, spec.RequestForm{Name: name})
+			features = append(features, spec.RequestFeature{Name: name})
 		}
 	}
 	isJSON := r.Header.MediaType() == jsonMediaType
@@ -44,43 +43,43 @@ func encodingForms(r spec.Request) (forms []spec.RequestForm) {
 	add(r.Header.Has("Expect"), "with an Expect field")
 	add(isJSON && bytes.HasPrefix(r.Body, []byte("\r\n\t")), "with white space before its JSON")
 	add(isJSON && bytes.Contains(r.Body, []byte(`{"\u`)), "with escapes in the names of its JSON")
-	return forms
+	return features
 }
 
-// fieldForms returns the forms of r that concern its header fields: optional fields that it lacks
-// (x-without), and fields with a value that the document gives as an example.
-func (o *Operation) fieldForms(r spec.Request) (forms []spec.RequestForm) {
+// fieldFeatures returns the features of r that concern its header fields: optional fields that it
+// lacks (x-without), and fields with a value that the document gives as an example.
+func (o *Operation) fieldFeatures(r spec.Request) (features []spec.RequestFeature) {
 	for _, f := range o.OptionalHeaders {
 		if r.Header != nil && !r.Header.Has(f.Name) {
-			forms = append(forms, spec.RequestForm{Name: "without the field " + f.Name, Requirement: f.Value})
+			features = append(features, spec.RequestFeature{Name: "without the field " + f.Name, Requirement: f.Value})
 		}
 	}
 	for _, p := range o.parameters {
 		if v := r.Header.Get(p.name); slices.Contains(p.fieldExamples(), v) {
-			forms = append(forms, spec.RequestForm{Name: "with the field " + p.name + ": " + v})
+			features = append(features, spec.RequestFeature{Name: "with the field " + p.name + ": " + v})
 		}
 	}
-	return forms
+	return features
 }
 
-// A requestFormCollector collects the forms of one request.
-type requestFormCollector struct {
-	dialect *Dialect
-	unknown string // id of the requirement on unknown members; "" if there is none
-	forms   []spec.RequestForm
+// A requestFeatureCollector collects the features of one request.
+type requestFeatureCollector struct {
+	dialect  *Dialect
+	unknown  string // id of the requirement on unknown members; "" if there is none
+	features []spec.RequestFeature
 }
 
-// add adds a form. Its name is feature, such as "with null for", followed by the JSON pointer for
-// at, a location in the body. The argument requirement is the id of the requirement that the form
-// exercises, or "" if there is none.
-func (c *requestFormCollector) add(feature string, at []string, requirement string) {
-	c.forms = append(c.forms, spec.RequestForm{Name: feature + " " + jsonPointer(at), Requirement: requirement})
+// add adds a feature. Its name is prefix, such as "with null for", followed by the JSON pointer for
+// at, a location in the body. The argument requirement is the id of the requirement that the
+// feature exercises, or "" if there is none.
+func (c *requestFeatureCollector) add(prefix string, at []string, requirement string) {
+	c.features = append(c.features, spec.RequestFeature{Name: prefix + " " + jsonPointer(at), Requirement: requirement})
 }
 
-// visit adds the forms of v and of the values inside v. The argument n is the schema of v, and at
-// is the location of v in the body. The argument outer is the id of the requirement on the
+// visit adds the features of v and of the values inside v. The argument n is the schema of v, and
+// at is the location of v in the body. The argument outer is the id of the requirement on the
 // innermost value around v that has one, or "" if there is none.
-func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
+func (c *requestFeatureCollector) visit(n node, v any, at []string, outer string) {
 	if len(at) > maxDepth {
 		return
 	}
@@ -91,7 +90,7 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 		items := c.dialect.document.itemSchema(n, v)
 		switch len(v) {
 		case 0:
-			c.add("with no items in", at, cmp.Or(c.dialect.formRequirement(n, false), outer))
+			c.add("with no items in", at, cmp.Or(c.dialect.featureRequirement(n, false), outer))
 		case 1:
 		default:
 			requirement := ""
@@ -106,22 +105,22 @@ func (c *requestFormCollector) visit(n node, v any, at []string, outer string) {
 	}
 }
 
-// visitObject adds the forms of the object v and of the values inside v. The arguments n and at are
-// as in visit. The argument own is the id of the requirement on v or, if v has none, on the
+// visitObject adds the features of the object v and of the values inside v. The arguments n and at
+// are as in visit. The argument own is the id of the requirement on v or, if v has none, on the
 // innermost value around v that has one. It is "" if there is none.
-func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string, own string) {
+func (c *requestFeatureCollector) visitObject(n node, v map[string]any, at []string, own string) {
 	members := c.dialect.document.membersOf(n, v, len(at) > 0)
 	for _, m := range members {
 		one, present := v[m.name]
 		inside := append(slices.Clone(at), m.name)
 		switch {
 		case !present && m.mayBeAbsent:
-			c.add("without", inside, cmp.Or(c.dialect.formRequirement(m.schema, true), own))
+			c.add("without", inside, cmp.Or(c.dialect.featureRequirement(m.schema, true), own))
 		case present && one == nil && m.mayBeNull:
-			c.add("with null for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
+			c.add("with null for", inside, cmp.Or(c.dialect.featureRequirement(m.schema, false), own))
 		case present:
 			if other := variantType(m.schema, one); other != "" {
-				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.formRequirement(m.schema, false), own))
+				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.featureRequirement(m.schema, false), own))
 			}
 			c.addUsual(m, one, own)
 			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.hasKind(n, v, spec.InputAssistant) {
@@ -136,17 +135,17 @@ func (c *requestFormCollector) visitObject(n node, v map[string]any, at []string
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if !slices.ContainsFunc(members, func(m documentedMember) bool { return m.name == name }) {
 			where := jsonPointer(append(slices.Clone(at), name))
-			form := "with the unknown member " + where + " of type " + jsonType(v[name])
-			c.forms = append(c.forms, spec.RequestForm{Name: form, Requirement: c.unknown})
+			feature := "with the unknown member " + where + " of type " + jsonType(v[name])
+			c.features = append(c.features, spec.RequestFeature{Name: feature, Requirement: c.unknown})
 		}
 	}
 }
 
-// addUsual adds a form with IsUsual (see [spec.RequestForm]) for the documented member m, whose
-// value is v. It does so if the member has an enumeration of strings, such as the type of a content
-// part. It also does so if the member is optional and v is neither null nor an empty list. The
-// argument own is as in visitObject.
-func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
+// addUsual adds a feature with IsUsual (see [spec.RequestFeature]) for the documented member m,
+// whose value is v. It does so if the member has an enumeration of strings, such as the type of a
+// content part. It also does so if the member is optional and v is neither null nor an empty list.
+// The argument own is as in visitObject.
+func (c *requestFeatureCollector) addUsual(m documentedMember, v any, own string) {
 	name := ""
 	text, isText := v.(string)
 	list, isList := v.([]any)
@@ -160,8 +159,8 @@ func (c *requestFormCollector) addUsual(m documentedMember, v any, own string) {
 	default:
 		name = fmt.Sprintf("with the member %q", m.name)
 	}
-	requirement := cmp.Or(c.dialect.formRequirement(m.schema, false), own)
-	c.forms = append(c.forms, spec.RequestForm{Name: name, Requirement: requirement, IsUsual: true})
+	requirement := cmp.Or(c.dialect.featureRequirement(m.schema, false), own)
+	c.features = append(c.features, spec.RequestFeature{Name: name, Requirement: requirement, IsUsual: true})
 }
 
 // hasKind reports whether v, a value in a request, has kind k, such as [spec.InputTool]. n is the
@@ -175,17 +174,17 @@ func (s *document) hasKind(n node, v any, k spec.Kind) bool {
 // values around or inside v do not count.
 func (d *Dialect) valueRequirement(n node, v any) string {
 	for _, n := range d.document.applicableSchemas(n, v) {
-		if id := d.formRequirement(n, false); id != "" {
+		if id := d.featureRequirement(n, false); id != "" {
 			return id
 		}
 	}
 	return ""
 }
 
-// formRequirement returns the id of the requirement that a request exercises by having a member
+// featureRequirement returns the id of the requirement that a request exercises by having a member
 // with the given schema or, if absent is true, by omitting it. It considers only requirements that
 // the check acceptCheck judges. It returns "" if there is none.
-func (d *Dialect) formRequirement(member node, absent bool) string {
+func (d *Dialect) featureRequirement(member node, absent bool) string {
 	var ids []string
 	if absent {
 		ids = append(ids, member.deref().get("x-absent").text())
