@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A conn is a keep-alive connection to the server. It is not safe for concurrent use.
-type conn struct {
+// A keepAliveConn is a keep-alive connection to the server. It is not safe for concurrent use.
+type keepAliveConn struct {
 	addr string   // host and port of the server
 	c    net.Conn // nil: not connected
 	r    *bufio.Reader
@@ -21,7 +21,7 @@ type conn struct {
 }
 
 // dial connects to the server. It returns an error if that fails or takes more than five seconds.
-func (k *conn) dial() error {
+func (k *keepAliveConn) dial() error {
 	c, err := net.DialTimeout("tcp", k.addr, 5*time.Second)
 	if err != nil {
 		return err
@@ -36,15 +36,15 @@ func (k *conn) dial() error {
 }
 
 // close closes the connection, if it is open. The next call of do opens it again.
-func (k *conn) close() {
+func (k *keepAliveConn) close() {
 	if k.c != nil {
 		k.c.Close()
 		k.c = nil
 	}
 }
 
-// A result describes a response that [conn.do] has read.
-type result struct {
+// A readResponse describes a response that [keepAliveConn.do] has read.
+type readResponse struct {
 	status int
 	ttfb   time.Duration // from the request to the first byte of the body
 	total  time.Duration // from the request to the end of the body
@@ -55,7 +55,7 @@ type result struct {
 // necessary. If onPiece is not nil, do calls it with each piece of the decoded body as it arrives,
 // and does not collect the body. The piece is valid only during the call. If an error occurs, do
 // closes the connection and returns the error.
-func (k *conn) do(req []byte, onPiece func([]byte)) (res result, err error) {
+func (k *keepAliveConn) do(req []byte, onPiece func([]byte)) (res readResponse, err error) {
 	if k.c == nil {
 		if err = k.dial(); err != nil {
 			return

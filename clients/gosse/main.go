@@ -17,8 +17,8 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// A job is one event stream to read, as decoded from the JSON object on a line of standard input.
-type job struct {
+// A streamJob is one event stream to read, as decoded from the JSON object on a line of standard input.
+type streamJob struct {
 	Job      int               `json:"job"`  // number of the job, which the result repeats
 	Kind     string            `json:"kind"` // "again": default configuration; "once": no reconnection; see ending
 	URL      string            `json:"url"`
@@ -27,18 +27,18 @@ type job struct {
 	Patience int               `json:"patience"` // maximum time without an event, in milliseconds; then the client is stopped
 }
 
-// An event is an event that the client received.
-type event struct {
+// A receivedEvent is an event that the client received.
+type receivedEvent struct {
 	ID   string `json:"id"`
 	Data string `json:"data"`
 }
 
-// A result is what the client received for a job.
-type result struct {
-	Job    int     `json:"job"`
-	Events []event `json:"events"`
-	End    string  `json:"end"` // "ends", "waits", "endless" or "error"; see ending
-	Error  string  `json:"error,omitempty"`
+// A receivedStream is what the client received for a job.
+type receivedStream struct {
+	Job    int             `json:"job"`
+	Events []receivedEvent `json:"events"`
+	End    string          `json:"end"` // "ends", "waits", "endless" or "error"; see ending
+	Error  string          `json:"error,omitempty"`
 }
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	out := json.NewEncoder(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		var j job
+		var j streamJob
 		if err := json.Unmarshal(in.Bytes(), &j); err != nil {
 			panic(err)
 		}
@@ -61,35 +61,35 @@ func main() {
 	wg.Wait()
 }
 
-// mostAsks is the maximum number of requests of one job. A client that wants to send another
+// maxRequests is the maximum number of requests of one job. A client that wants to send another
 // request is stopped.
-const mostAsks = 4
+const maxRequests = 4
 
-// A headed is an http.RoundTripper that sets the header of each request of a job and limits the
-// number of requests.
-type headed struct {
-	job  job
-	end  func() // stops the client
-	asks int    // number of requests sent
+// A headerTransport is an http.RoundTripper that sets the header of each request of a job and
+// limits the number of requests.
+type headerTransport struct {
+	job      streamJob
+	end      func() // stops the client
+	requests int    // number of requests sent
 }
 
-// RoundTrip sends r with the header of the job. If mostAsks requests were sent already, it stops
+// RoundTrip sends r with the header of the job. If maxRequests requests were sent already, it stops
 // the client and returns errEndless.
-func (s *headed) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.asks == mostAsks {
+func (s *headerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.requests == maxRequests {
 		s.end()
 		return nil, errEndless
 	}
 	r = r.Clone(r.Context())
-	if s.asks == 0 {
+	if s.requests == 0 {
 		set(r.Header, s.job.First)
 	}
 	set(r.Header, s.job.Every)
-	s.asks++
+	s.requests++
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// errEndless is the error for a request that exceeds mostAsks.
+// errEndless is the error for a request that exceeds maxRequests.
 var errEndless = errors.New("it does not stop coming back")
 
 // set sets the given fields in h. They replace fields of the same names.
@@ -100,14 +100,14 @@ func set(h http.Header, fields map[string]string) {
 }
 
 // read runs the job j and returns what the client received.
-func read(j job) result {
+func read(j streamJob) receivedStream {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	patience := time.Duration(j.Patience) * time.Millisecond
 	quiet := time.AfterFunc(patience, end)
 	defer quiet.Stop()
 
-	transport := &headed{job: j, end: end}
+	transport := &headerTransport{job: j, end: end}
 	client := sse.Client{
 		HTTPClient: &http.Client{Transport: transport},
 		Backoff:    sse.Backoff{InitialInterval: 100 * time.Millisecond, Multiplier: 1, Jitter: -1},
@@ -119,11 +119,11 @@ func read(j job) result {
 	if err != nil {
 		panic(err)
 	}
-	r := result{Job: j.Job, Events: []event{}}
+	r := receivedStream{Job: j.Job, Events: []receivedEvent{}}
 	connection := client.NewConnection(request)
 	connection.SubscribeToAll(func(e sse.Event) {
 		quiet.Reset(patience)
-		r.Events = append(r.Events, event{e.LastEventID, e.Data})
+		r.Events = append(r.Events, receivedEvent{e.LastEventID, e.Data})
 	})
 	err = connection.Connect()
 	r.End, r.Error = ending(err, j.Kind, transport.asks)
@@ -133,14 +133,14 @@ func read(j job) result {
 // ending returns how a connection ended, and the text of the error or "". The parameter err is the
 // error from the connection, kind is the kind of the job, and asks is the number of requests that
 // were sent. The result end is "ends" for a regular end, "waits" if the client was stopped because
-// nothing arrived, "endless" if it exceeded mostAsks, and otherwise "error". If kind is "once",
+// nothing arrived, "endless" if it exceeded maxRequests, and otherwise "error". If kind is "once",
 // io.EOF is a regular end, because the README of go-sse treats it so for streams of model output.
 func ending(err error, kind string, asks int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {
 	case err == nil: // it happens: see ../faults/said.mjs
 		return "ends", ""
-	case asks == mostAsks && errors.Is(err, context.Canceled), errors.Is(err, errEndless):
+	case asks == maxRequests && errors.Is(err, context.Canceled), errors.Is(err, errEndless):
 		return "endless", ""
 	case errors.Is(err, context.Canceled):
 		return "waits", ""
