@@ -126,21 +126,21 @@ func read(j streamJob) receivedStream {
 		r.Events = append(r.Events, receivedEvent{e.LastEventID, e.Data})
 	})
 	err = connection.Connect()
-	r.End, r.Error = ending(err, j.Kind, transport.asks)
+	r.End, r.Error = ending(err, j.Kind, transport.requests)
 	return r
 }
 
 // ending returns how a connection ended, and the text of the error or "". The parameter err is the
-// error from the connection, kind is the kind of the job, and asks is the number of requests that
+// error from the connection, kind is the kind of the job, and requests is the number of requests that
 // were sent. The result end is "ends" for a regular end, "waits" if the client was stopped because
 // nothing arrived, "endless" if it exceeded maxRequests, and otherwise "error". If kind is "once",
 // io.EOF is a regular end, because the README of go-sse treats it so for streams of model output.
-func ending(err error, kind string, asks int) (end, text string) {
+func ending(err error, kind string, requests int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {
 	case err == nil: // it happens: see ../faults/said.mjs
 		return "ends", ""
-	case asks == maxRequests && errors.Is(err, context.Canceled), errors.Is(err, errEndless):
+	case requests == maxRequests && errors.Is(err, context.Canceled), errors.Is(err, errEndless):
 		return "endless", ""
 	case errors.Is(err, context.Canceled):
 		return "waits", ""
