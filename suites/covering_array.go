@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A parameterPair is a pair of values of two dimensions: valueA of dimensionA and valueB of dimensionB.
-// The fields are indexes, counted from 0, and dimensionA is less than dimensionB.
+// A parameterPair is a pair of values of two dimensions: valueA of dimensionA and valueB of
+// dimensionB. The fields are indexes, counted from 0, and dimensionA is less than dimensionB.
 type parameterPair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows, each of which contains the index of one value for each
@@ -51,8 +51,8 @@ func coveringArray(
 // more candidates, slightly fewer rows are needed.
 const coveringCandidates = 12
 
-// uncoveredPairs is the set of possible pairs that do not occur in any row yet.
-type uncoveredPairs struct {
+// uncoveredValuePairs is the set of possible pairs that do not occur in any row yet.
+type uncoveredValuePairs struct {
 	list    []parameterPair
 	index   []int // maps the key of a pair to its index in list, or to -1 if it is not in list
 	offsets []int // for each dimension: the total number of values of all earlier dimensions
@@ -60,13 +60,13 @@ type uncoveredPairs struct {
 }
 
 // key returns the number that identifies p among all pairs. It is an index in o.index.
-func (o *uncoveredPairs) key(p parameterPair) int {
+func (o *uncoveredValuePairs) key(p parameterPair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
 // possiblePairs returns all possible pairs. The arguments are those of [coveringArray].
-func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredPairs {
-	open := &uncoveredPairs{}
+func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredValuePairs {
+	open := &uncoveredValuePairs{}
 	for _, n := range sizes {
 		open.offsets = append(open.offsets, open.values)
 		open.values += n
@@ -102,7 +102,7 @@ func undecidedRow(n int) []int {
 
 // complete returns a possible row that contains p, or nil if there is none. It chooses values that
 // form many pairs in o. The other arguments are those of [coveringArray].
-func (o *uncoveredPairs) complete(p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+func (o *uncoveredValuePairs) complete(p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })
@@ -134,7 +134,7 @@ func (o *uncoveredPairs) complete(p parameterPair, sizes []int, isPossible func(
 }
 
 // countCovered returns the number of pairs in o that occur in row. No element of row may be -1.
-func (o *uncoveredPairs) countCovered(row []int) (n int) {
+func (o *uncoveredValuePairs) countCovered(row []int) (n int) {
 	for d := range row {
 		n += o.countCoveredBy(row[:d+1], d)
 	}
@@ -143,7 +143,7 @@ func (o *uncoveredPairs) countCovered(row []int) (n int) {
 
 // countCoveredBy returns the number of pairs in o that row[d] forms with the other elements of row.
 // Other elements may be -1.
-func (o *uncoveredPairs) countCoveredBy(row []int, d int) (n int) {
+func (o *uncoveredValuePairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {
 			if o.index[o.key(pairOf(row, d, other))] >= 0 {
@@ -164,7 +164,7 @@ func pairOf(row []int, a, b int) parameterPair {
 }
 
 // cover removes from o the pairs that occur in row. No element of row may be -1.
-func (o *uncoveredPairs) cover(row []int) {
+func (o *uncoveredValuePairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
 			if i := o.index[o.key(pairOf(row, a, b))]; i >= 0 {
@@ -175,7 +175,7 @@ func (o *uncoveredPairs) cover(row []int) {
 }
 
 // drop removes the pair o.list[i] from o, and moves the last pair of o.list to the index i.
-func (o *uncoveredPairs) drop(i int) {
+func (o *uncoveredValuePairs) drop(i int) {
 	last := len(o.list) - 1
 	o.index[o.key(o.list[i])] = -1
 	if i != last {

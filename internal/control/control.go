@@ -30,13 +30,13 @@ type server struct {
 	// will end. It holds one value for each of them.
 	longRequests chan struct{}
 
-	mu            sync.Mutex                // serializes changes of scripts, settings and state
-	scriptSources map[string]uploadedScript // scripts that requests have set, by the id of the test
+	mu            sync.Mutex               // serializes changes of scripts, settings and state
+	scriptSources map[string]currentScript // scripts that requests have set, by the id of the test
 }
 
-// An uploadedScript is a script that a request has set: its text, and the rules that were parsed
+// A currentScript is a script that a request has set: its text, and the rules that were parsed
 // from the text.
-type uploadedScript struct {
+type currentScript struct {
 	set  *script.RuleSet
 	text []byte
 }
@@ -58,7 +58,7 @@ const (
 func New(m *mockserver.Server, cfg Config) http.Handler {
 	s := &server{
 		mock: m, cfg: cfg,
-		longRequests: make(chan struct{}, maxLongRequests), scriptSources: map[string]uploadedScript{},
+		longRequests: make(chan struct{}, maxLongRequests), scriptSources: map[string]currentScript{},
 	}
 	return s.guard(s.newMux())
 }

@@ -76,9 +76,9 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Va
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := append(s.mock.Tests(), "")
-	maps.DeleteFunc(s.scriptSources, func(test string, _ uploadedScript) bool { return !slices.Contains(known, test) })
+	maps.DeleteFunc(s.scriptSources, func(test string, _ currentScript) bool { return !slices.Contains(known, test) })
 	s.mock.UpdateSettings(test, func(now *mockserver.RuntimeSettings) { now.Scripts = set })
-	s.scriptSources[test] = uploadedScript{set, text}
+	s.scriptSources[test] = currentScript{set, text}
 	return writeJSON(w, map[string]any{"ok": true, "problems": problems})
 }
 

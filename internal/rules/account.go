@@ -11,10 +11,10 @@ import (
 // [spec.Shared]. When a check sees an event, each tracker already includes that event, unless the
 // comment on the tracker says otherwise.
 
-// An initialStreamTracker follows the streams of a conversation, one after the other. It leaves out
-// resumed streams, whose requests have a cursor, and the responses to requests that a server must
-// refuse. Other checks judge these.
-type initialStreamTracker struct {
+// An unresumedStreamTracker follows the streams of a conversation, one after the other. It leaves
+// out resumed streams, whose requests have a cursor, and the responses to requests that a server
+// must refuse. Other checks judge these.
+type unresumedStreamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the tracker follows
 	opens   bool       // whether the current event is the head of a stream that the tracker follows
@@ -26,17 +26,17 @@ type initialStreamTracker struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the initialStreamTracker of the conversation to which p applies. All checks
+// streamsOf returns the unresumedStreamTracker of the conversation to which p applies. All checks
 // share it, so they must not modify it.
-func streamsOf(p *spec.Pass) *initialStreamTracker {
-	return spec.Shared(p, "streams", func() (*initialStreamTracker, func(spec.Event)) {
-		s := &initialStreamTracker{prompts: map[string]string{}}
+func streamsOf(p *spec.Pass) *unresumedStreamTracker {
+	return spec.Shared(p, "streams", func() (*unresumedStreamTracker, func(spec.Event)) {
+		s := &unresumedStreamTracker{prompts: map[string]string{}}
 		return s, s.observe
 	})
 }
 
 // observe updates the tracker with e, the next event of the conversation.
-func (s *initialStreamTracker) observe(e spec.Event) {
+func (s *unresumedStreamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
@@ -57,22 +57,22 @@ func (s *initialStreamTracker) observe(e spec.Event) {
 // sees reports whether e is an event of the current stream and the tracker follows that stream.
 // The events of a stream are its frames, its comments, an incomplete frame, and the end of its
 // body. The end of the body is left out if the client closed the connection before the run ended.
-func (s *initialStreamTracker) sees(e spec.Event) bool {
+func (s *unresumedStreamTracker) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
 // isUnrequested reports whether request asks for the stream of a run that no earlier request of the
 // conversation is known to have started. The argument must be the field request of a
-// [initialStreamTracker], whose Text is the prompt of the run if that is known.
+// [unresumedStreamTracker], whose Text is the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
 // eachStream returns a newWatcherFunc that calls w at the start of each stream that a
-// [initialStreamTracker] follows. The argument request of w is the request for the stream. The
+// [unresumedStreamTracker] follows. The argument request of w is the request for the stream. The
 // function that w returns is then called with each event of the stream, in order; see
-// [initialStreamTracker.sees].
+// [unresumedStreamTracker.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)

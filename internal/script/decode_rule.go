@@ -40,14 +40,14 @@ type ruleDocument struct {
 	Faults   faultList     // faults to inject into the response
 	Set      scenarioSteps // scenario steps to set when the rule matches
 	Times    int           // maximum number of matches; 0 means no limit
-	Quota    requestQuota  // maximum number of requests in a time window
+	Quota    rateLimit     // maximum number of requests in a time window
 	Violates bool          // the raw frames of the reply violate the protocol on purpose
 }
 
-// A requestQuota limits the number of requests that a rule serves in a time window. A window begins
+// A rateLimit limits the number of requests that a rule serves in a time window. A window begins
 // with the first request after the end of the previous window. The rule refuses further requests
 // until the window ends.
-type requestQuota struct {
+type rateLimit struct {
 	Requests int           // maximum number of requests in a window; 0: no limit
 	Per      durationValue // length of a window
 }

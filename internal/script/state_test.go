@@ -65,7 +65,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 func TestAQuotaBeginsAgain(t *testing.T) {
-	r := &Rule{counterKey: "k", ruleDocument: ruleDocument{Quota: requestQuota{2, durationValue(time.Minute)}}}
+	r := &Rule{counterKey: "k", ruleDocument: ruleDocument{Quota: rateLimit{2, durationValue(time.Minute)}}}
 	st, now := NewState(), time.Unix(0, 0)
 	for i, want := range []time.Duration{0, 0, time.Minute} {
 		if _, after := st.claim(r, now); after != want {

@@ -170,8 +170,9 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bo
 	return f, true
 }
 
-// A valueEdit describes how to replace or remove the value at one location in a frame or reply.
-type valueEdit struct {
+// A responseValueEdit describes how to replace or remove the value at one location in a frame or
+// reply.
+type responseValueEdit struct {
 	at []string // location of the value: member names and array indexes
 
 	// values has the replacements to try until one of them causes exactly one violation. The value
@@ -182,7 +183,7 @@ type valueEdit struct {
 // edits returns edits that may give v, or a value inside v, a defect of the given kind. Some of
 // them add members that v lacks. The argument n is the schema of v, at is the location of v in the
 // frame or reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
-func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, depth int) (all []valueEdit) {
+func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, depth int) (all []responseValueEdit) {
 	if depth > maxDepth {
 		return nil
 	}
@@ -192,12 +193,12 @@ func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, dep
 	for _, n := range s.applicableSchemas(n, v) {
 		for _, name := range n.get("required").strings() {
 			if _, ok := object[name]; ok && kind == MissingMember {
-				all = append(all, valueEdit{inside(name), []any{memberRemoval{}}})
+				all = append(all, responseValueEdit{inside(name), []any{memberRemoval{}}})
 			}
 		}
 		for name, property := range n.get("properties").members() {
 			if object != nil {
-				all = append(all, valueEdit{inside(name), wrongValuesFor(property, kind)})
+				all = append(all, responseValueEdit{inside(name), wrongValuesFor(property, kind)})
 			}
 			if member, ok := object[name]; ok {
 				all = append(all, s.edits(property, member, inside(name), kind, depth+1)...)
