@@ -21,8 +21,9 @@ const maxPointer = 512
 // The parameter t is the conversation of the scenario. The parameter base is the URL to which the
 // paths of requests are appended, or "" if it is unknown.
 //
-// The field Judged of a failed or warned check is at least 1, even if r.Judged is 0. The latter is
-// the case if the check failed only because a scenario that promises to exercise it did not.
+// The field Judged of a failed or warned check is at least 1. In contrast, r.Judged is 0 if the
+// only reason for the failure is that the scenario did not exercise the check although it should
+// have.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.CheckResult) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -48,8 +49,9 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.CheckResult) Che
 	return c
 }
 
-// newFinding converts f to a finding of a report. Its Requirement is "" unless f names one. The
-// operation, the request and the response are not set; see [Finding.addExchange].
+// newFinding converts f to a finding of a report. The field Requirement is that of the event in f,
+// which may be "". The operation, the request and the response are not set; see
+// [Finding.addExchange].
 func newFinding(f spec.Finding) Finding {
 	e := f.Event
 	found := Finding{
@@ -58,7 +60,7 @@ func newFinding(f spec.Finding) Finding {
 	}
 	if f.Plays > 0 {
 		found.Seen, found.Plays = f.Seen, f.Plays
-		found.Message += fmt.Sprintf(" (seen in %d of %d repetitions)", f.Seen, f.Plays)
+		found.Message += fmt.Sprintf(" (this was found in %d of %d repetitions of the scenario)", f.Seen, f.Plays)
 	}
 	if nth := e.Frame; nth >= 0 {
 		found.Event = &nth
@@ -90,8 +92,8 @@ func boundedText(b []byte, limit int) string {
 }
 
 // runeBoundary returns the largest n, at most limit, such that b[:n] does not end within a UTF-8
-// character. If the bytes before limit are not UTF-8, it returns limit. The slice b must be longer
-// than limit.
+// character. If no character begins in the last four bytes of b[:limit+1], so that b is not UTF-8,
+// it returns limit. The slice b must be longer than limit.
 func runeBoundary(b []byte, limit int) int {
 	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {

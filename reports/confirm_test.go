@@ -18,7 +18,7 @@ func TestSeen(t *testing.T) {
 		t.Errorf("one play: %+v", always)
 	}
 	r.Findings[0].Seen, r.Findings[0].Plays = 1, 3
-	if once := NewCheckResult("agkit", "s", spec.Trace{}, r).Findings[0]; once.Seen != 1 || once.Plays != 3 || !strings.HasSuffix(once.Message, " (seen in 1 of 3 repetitions)") {
+	if once := NewCheckResult("agkit", "s", spec.Trace{}, r).Findings[0]; once.Seen != 1 || once.Plays != 3 || !strings.HasSuffix(once.Message, " (this was found in 1 of 3 repetitions of the scenario)") {
 		t.Errorf("one of three plays: %+v", once)
 	}
 }

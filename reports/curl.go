@@ -102,9 +102,10 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs returns the options of a curl command that send b as the body of the request, quoted for
-// the shell. It also returns text to put before and after the whole command, such as a printf
-// command with a pipe. If b is empty, all results are empty.
+// bodyArgs returns in data the options of a curl command that send b as the body of the request,
+// quoted for the shell. The results before and after are text to put before and after the whole
+// command, such as a printf command with a pipe, or "" if none is needed. If b is empty, all
+// results are empty.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:

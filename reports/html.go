@@ -68,9 +68,9 @@ func WriteHTML(w io.Writer, r *Report) error {
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
 // pageGroups returns the results of the dialect that the HTML page shows, in the order of
-// [verdictsWorstFirst]. Failed and warned results are grouped as by failedGroups, and all others by
-// check. Results that a [Cause] explains are omitted, and so are silent and skipped results of
-// checks that were judged in another scenario.
+// [verdictsWorstFirst]. Failed and warned results are grouped by failedGroups. All others are
+// grouped by check. Results that a [Cause] explains are omitted, and so are silent and skipped
+// results of checks that were judged in another scenario.
 func (d DialectReport) pageGroups() []checkResultGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}

@@ -58,9 +58,9 @@ const maxCaseFindings = 20
 // WriteJUnit writes the report as JUnit XML, with one test suite for each dialect. Internal errors
 // of streamassay have a test suite of their own. WriteJUnit returns any error from writing to w.
 //
-// The suite of a dialect has one test case for each [Cause]. For each scenario, it has one test
-// case that combines all checks that judged nothing, and one for each other check. Results that a
-// cause explains are omitted.
+// The suite of a dialect has one test case for each [Cause]. For each scenario, a single skipped
+// test case stands for all checks with the verdict silent, and each other check has a test case of
+// its own. Results that a cause explains are omitted.
 //
 // A violation by the server is a failure, and a result that could not be judged is an error. A
 // violated SHOULD is a failure if the run is strict. Otherwise the test case passes, and its output
@@ -227,9 +227,9 @@ func (all *junitSuites) addInternalErrors(r *Report) {
 	all.add(s)
 }
 
-// writeEvidence writes the evidence for the finding, with a label on each line: the request and the
-// response, and the frame if the finding refers to one. If neither the request nor the response is
-// known, it writes f.Raw without a label.
+// writeEvidence writes the request and the response of the finding and, if the finding refers to a
+// frame, the frame. Each line begins with a label, such as "sent". If neither the request nor the
+// response is known, writeEvidence writes only f.Raw, without a label.
 func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {

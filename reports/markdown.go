@@ -90,7 +90,8 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 }
 
 // writeMarkdown writes the cause as Markdown: what was seen, what to do about it, and how many
-// checks it affects.
+// checks the cause affects. The parameter d is the report of the dialect to which the cause
+// belongs.
 func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	title := "problem"
 	switch {

@@ -93,9 +93,9 @@ type Check struct {
 	Judged       int          `json:"judged"`         // judgements; 0 only if Verdict is silent, skipped or error
 	Note         string       `json:"note,omitempty"` // the reason for the verdict, if no finding gives it
 	Findings     []Finding    `json:"findings"`
-	Dropped      int          `json:"dropped,omitempty"`  // findings that were not kept
+	Dropped      int          `json:"dropped,omitempty"`  // number of findings that were not kept
 	Requirements []string     `json:"requirements"`       // ids of the requirements that the check judges
-	Cause        *int         `json:"cause,omitempty"`    // index in DialectReport.Causes of the cause of the result
+	Cause        *int         `json:"cause,omitempty"`    // what explains the result: index in DialectReport.Causes
 	Advice       string       `json:"advice,omitempty"`   // what to do about the result
 	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
 	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario
@@ -118,7 +118,7 @@ type Finding struct {
 	Offset      int        `json:"offset"`                // position in the body in bytes, from 0
 	Raw         string     `json:"raw"`                   // frame or body as text, cut after [MaxRaw] bytes
 	Level       spec.Level `json:"level,omitempty"`       // level of the requirement, if the finding is about a client
-	Where       string     `json:"where,omitempty"`       // part of the request, if the finding is about a client
+	Where       string     `json:"where,omitempty"`       // such as "query runId", if the finding is about a client
 	Request     string     `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
 	// Response has the status line, a few header fields such as Content-Type and, unless Raw has
 	// it, the beginning of the body.

@@ -40,9 +40,9 @@ func (t *verdictTotals) addDialect(d DialectReport) {
 	}
 }
 
-// unjudgedText returns how many results could not be judged, as text such as "2 checks", if no
-// requirement has the verdict error: the requirements of these checks may have been judged in other
-// scenarios. Otherwise, and if there are no such results, it returns "".
+// unjudgedText returns how many results of checks have the verdict error, as text such as "2
+// checks". It returns "" if there are no such results, or if a requirement has the verdict error,
+// because reports then show the number of these requirements instead.
 func (t verdictTotals) unjudgedText() string {
 	if t.errors == 0 || t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] > 0 {
 		return ""
@@ -57,8 +57,7 @@ func (d DialectReport) ignoresPrompts() bool {
 
 // String returns the numbers that are not 0, as text such as "1 MUST violated, 20 requirements
 // hold; test prompts: 2 followed". If all numbers for the protocol are 0, "nothing to judge" takes
-// their place. If results could not be judged, but no requirement has the verdict error, the text
-// also states the number of these results.
+// their place. The text also contains the result of unjudgedText if that is not "".
 func (t verdictTotals) String() string {
 	var parts []string
 	add := func(n int, what string) {

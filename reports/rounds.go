@@ -94,8 +94,8 @@ func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	return &s.report.Dialects[len(s.report.Dialects)-1]
 }
 
-// addRequirement merges r, the result of a requirement in one round, into d, the part of the merged
-// report about the dialect of the requirement.
+// addRequirement merges r, the result for a requirement in one round, into d, the part of the
+// merged report about the dialect of the requirement.
 func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]

@@ -27,8 +27,8 @@ const kindNotScripted = "not-scripted"
 // the report shows at least one [Cause] in d as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses writes to b the causes of the dialect: those that are shown as errors if blocking is
-// true, and all others if it is false.
+// writeCauses writes some of the causes of the dialect to b. If blocking is true, it writes those
+// that are shown as errors (see isBlocking); otherwise, it writes all others.
 func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
@@ -127,8 +127,8 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 }
 
 // writeReproduce writes the command that reproduces the result. If that command plays the whole
-// scenario, but the first finding may also be reproduced by one request, the curl command for this
-// request follows. Commands are not wrapped, so that they can be copied.
+// scenario, but a single request may be enough to reproduce the first finding, the curl command for
+// this request follows. Commands are not wrapped, so that they can be copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))

@@ -102,7 +102,9 @@ func undecidedRow(n int) []int {
 
 // complete returns a possible row that contains p, or nil if there is none. It chooses values that
 // form many pairs in o. The other arguments are those of [coveringArray].
-func (o *uncoveredValuePairs) complete(p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand) []int {
+func (o *uncoveredValuePairs) complete(
+	p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
+) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
 	order := slices.DeleteFunc(rng.Perm(len(sizes)), func(d int) bool { return row[d] >= 0 })

@@ -52,7 +52,8 @@ type Event struct {
 	Timestamp int64  `json:"timestamp,omitempty"` // time of sending, in Unix milliseconds
 }
 
-// script returns the 12 events of the run that a request with the body input starts.
+// script returns the 12 events of the run that input, the body of a request, starts. The timestamps
+// of the events are not set.
 func script(input *RunAgentInput) []Event {
 	ev := make([]Event, 0, 12)
 	ev = append(ev, Event{Type: "RUN_STARTED", ThreadID: input.ThreadID, RunID: input.RunID},
@@ -67,11 +68,10 @@ func script(input *RunAgentInput) []Event {
 // pre holds the encoded frames of the events of a run. It is set before the server starts.
 var pre [][]byte
 
-// preAll holds the frames of pre, joined.
+// preAll holds the frames in pre, concatenated.
 var preAll []byte
 
-// head sends the status and the header of a response with an event stream to w, and returns the
-// controller of w.
+// head sends status 200 and the header of an event stream to w, and returns a controller for w.
 func head(w http.ResponseWriter) *http.ResponseController {
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
@@ -112,7 +112,7 @@ func sse(w http.ResponseWriter, rc *http.ResponseController, id int, v any) erro
 
 // read decodes the body of r and returns it and true. If the body is malformed or larger than 1
 // MiB, read responds with status 400. If the last message does not contain "hello", or there is no
-// message, it responds with status 404. In both cases, it returns nil and false.
+// message, it responds with status 404. After an error response, it returns nil and false.
 func read(w http.ResponseWriter, r *http.Request) (*RunAgentInput, bool) {
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var in RunAgentInput

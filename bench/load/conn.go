@@ -14,10 +14,10 @@ import (
 
 // A keepAliveConn is a keep-alive connection to the server. It is not safe for concurrent use.
 type keepAliveConn struct {
-	addr string   // host and port of the server
-	c    net.Conn // nil: not connected
-	r    *bufio.Reader
-	body []byte // body of the latest response, reused by the next one
+	addr string        // host and port of the server
+	c    net.Conn      // nil: not connected
+	r    *bufio.Reader // reads from c
+	body []byte        // body of the latest response, reused by the next one
 }
 
 // dial connects to the server. It returns an error if that fails or takes more than five seconds.
@@ -46,14 +46,14 @@ func (k *keepAliveConn) close() {
 // A readResponse describes a response that [keepAliveConn.do] has read.
 type readResponse struct {
 	status int
-	ttfb   time.Duration // from the request to the first byte of the body
-	total  time.Duration // from the request to the end of the body
+	ttfb   time.Duration // time from sending the request to the first byte of the body; 0 if it is empty
+	total  time.Duration // time from sending the request to the end of the body
 	body   []byte        // valid until the next call of do; empty if onPiece was set
 }
 
 // do sends req, an encoded request, and reads the response to its end. It opens the connection if
 // necessary. If onPiece is not nil, do calls it with each piece of the decoded body as it arrives,
-// and does not collect the body. The piece is valid only during the call. If an error occurs, do
+// and leaves res.body empty. A piece is valid only until onPiece returns. If an error occurs, do
 // closes the connection and returns the error.
 func (k *keepAliveConn) do(req []byte, onPiece func([]byte)) (res readResponse, err error) {
 	if k.c == nil {
@@ -198,7 +198,8 @@ func countEvents(b []byte) int {
 }
 
 // buildReq returns an encoded HTTP/1.1 request for u with the given method, body and header lines.
-// The header lines have the form "Name: value". A body that is not "" is sent as JSON.
+// The header lines have the form "Name: value". The request also has the Accept field that -accept
+// gives. A body that is not "" is sent as JSON.
 func buildReq(u *url.URL, method, body string, hdrs []string) []byte {
 	var b bytes.Buffer
 	p := u.RequestURI()

@@ -114,11 +114,10 @@ func gate(max time.Duration) (waited float64) {
 	return time.Since(t0).Seconds()
 }
 
-// other adds to o, as other_cores, the number of cores that were busy with neither the server nor
-// the client, but with other programs or with time that the hypervisor stole. It computes the
-// number from the members idle_pct, server_cpu and client_cpu of o, and adds nothing if there is no
-// idle_pct. Process times include their share of softirq time, so the number is about 0 when
-// nothing else runs.
+// other adds to o, as other_cores, the number of cores that neither were idle nor worked for the
+// server or the client. These cores worked for other programs, or their time was stolen by the
+// hypervisor. The number is computed from the members idle_pct, server_cpu and client_cpu of o. If
+// o has no idle_pct, other adds nothing.
 func other(o map[string]any) {
 	idle, ok := o["idle_pct"].(float64)
 	if !ok {

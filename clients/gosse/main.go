@@ -20,7 +20,7 @@ import (
 // A streamJob is one event stream to read, as decoded from the JSON object on a line of standard input.
 type streamJob struct {
 	Job      int               `json:"job"`  // number of the job, which the result repeats
-	Kind     string            `json:"kind"` // "again": default configuration; "once": no reconnection; see ending
+	Kind     string            `json:"kind"` // "again": the client reconnects; "once": it does not; see ending
 	URL      string            `json:"url"`
 	First    map[string]string `json:"first"`    // header of the first request
 	Every    map[string]string `json:"every"`    // header of every request
@@ -29,16 +29,16 @@ type streamJob struct {
 
 // A receivedEvent is an event that the client received.
 type receivedEvent struct {
-	ID   string `json:"id"`
+	ID   string `json:"id"` // last event ID: the id of this event or, if it has none, of an earlier one
 	Data string `json:"data"`
 }
 
 // A receivedStream is what the client received for a job.
 type receivedStream struct {
-	Job    int             `json:"job"`
+	Job    int             `json:"job"` // number of the job
 	Events []receivedEvent `json:"events"`
-	End    string          `json:"end"` // "ends", "waits", "endless" or "error"; see ending
-	Error  string          `json:"error,omitempty"`
+	End    string          `json:"end"`             // "ends", "waits", "endless" or "error"; see ending
+	Error  string          `json:"error,omitempty"` // description of the error if End is "error"
 }
 
 func main() {
@@ -130,11 +130,12 @@ func read(j streamJob) receivedStream {
 	return r
 }
 
-// ending returns how a connection ended, and the text of the error or "". The parameter err is the
-// error from the connection, kind is the kind of the job, and requests is the number of requests that
-// were sent. The result end is "ends" for a regular end, "waits" if the client was stopped because
-// nothing arrived, "endless" if it exceeded maxRequests, and otherwise "error". If kind is "once",
-// io.EOF is a regular end, because the README of go-sse treats it so for streams of model output.
+// ending returns how a connection ended. The parameter err is the error from the connection, kind
+// is the kind of the job, and requests is the number of requests that were sent. The result end is
+// "ends" for a regular end, "endless" if the client was stopped after maxRequests requests, "waits"
+// if it was stopped earlier because nothing arrived, and "error" for any other error. Only in the
+// last case, text is not "": it describes the error. If kind is "once", io.EOF is a regular end, as
+// in the README of go-sse for streams of model output.
 func ending(err error, kind string, requests int) (end, text string) {
 	var failed *sse.ConnectionError
 	switch {

@@ -29,9 +29,9 @@ type backendKind[T any] struct {
 	// explanation in parentheses may follow.
 	syntax string
 	hidden bool   // not shown in help and errors
-	keeps  string // for --help: default number of ended runs that a store keeps, as in "10000 in memory"; may be ""
-	// open opens the backend. The location is the flag value if that is a URL, and otherwise the
-	// part of the flag value after "NAME:". It is "" if the flag value is only a name.
+	keeps  string // default number of ended runs that a store keeps, as in "10000 in memory"; "": not in --help
+	// open opens the backend. The location is the flag value if that is a URL, otherwise the part
+	// of the flag value after the first colon, or "" if there is no colon.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 

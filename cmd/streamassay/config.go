@@ -32,10 +32,10 @@ type targetPosition struct {
 	fieldLines map[string]int // line of each field of the target, from 1, by the name of the field
 }
 
-// settingName returns the name of an option for error messages. If the --config file sets the
-// option for this target, the result is the name of its field, such as "timeout"; otherwise it is
-// the flag, such as "--timeout", or "TARGET" for the URL. The argument is the name of one of
-// [targetFlags].
+// settingName returns how error messages name an option of the target. The parameter name is the
+// name of the option in [targetFlags]. If the --config file sets the option for this target, the
+// result is the name of the field, such as "timeout"; otherwise it is the flag, such as
+// "--timeout", or "TARGET" for the URL.
 func (s targetPosition) settingName(name string) string {
 	i := slices.IndexFunc(targetFlags, func(o optionDeclaration) bool { return o.name == name })
 	if field := targetFlags[i].fieldName(); s.fieldLines[field] > 0 {
@@ -196,9 +196,9 @@ func fieldLineNumbers(n ast.Node) map[string]int {
 	return lines
 }
 
-// setFields sets the options in t from fields, the fields of a target in a --config file. A field
-// that is a mapping is merged into the mapping in t, where it replaces entries with the same key.
-// Errors are usage errors that name the field.
+// setFields sets the options in t from fields, the fields of a target in a --config file. If the
+// value of a field is a mapping, its entries are added to those that the option already has in t,
+// and replace entries with the same key. Errors are usage errors that name the field.
 func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	var names []string

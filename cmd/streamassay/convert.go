@@ -76,8 +76,8 @@ converted, 2 usage error.`,
 // paths of the results to standard output, and the problems that it found to standard error. It
 // returns an error with exit code 1 if something could not be converted, and a usage error if a
 // flag is invalid, an input file does not exist, a result cannot be written, two input files have
-// the same output file, or an output file exists and --force is not given. In the last two cases,
-// run writes nothing.
+// the same output file, or an output file exists and --force is not given. If run returns a usage
+// error, no file has been written, except that files written before a failed write remain.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.OutputFormat(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
@@ -139,8 +139,9 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	return nil
 }
 
-// checkRecordedBase returns a usage error if base, the value of --base, is neither empty nor a path
-// that begins with a slash nor a base URL.
+// checkRecordedBase checks base, the value of --base. It returns a usage error unless base is
+// empty, a path that begins with a slash and has no query or fragment, or a base URL (see
+// [parseBase]).
 func checkRecordedBase(base string) error {
 	if strings.Contains(base, "://") {
 		_, err := parseBase("--base", base)

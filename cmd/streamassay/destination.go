@@ -140,8 +140,8 @@ func (d outputDestination) checkInputs(name string, inputs ...string) error {
 	return nil
 }
 
-// checkDistinct returns a usage error if d and other are the same file. The arguments name and
-// otherName are the flags that gave them, with their values.
+// checkDistinct returns a usage error if d and other are the same regular file. The error names
+// both destinations by name and otherName, their flags with the values, such as "--junit r.xml".
 func (d outputDestination) checkDistinct(name string, other outputDestination, otherName string) error {
 	if d.isFile() && d.isSame(other) {
 		return usageError("%s and %s go to the same place", otherName, name)
@@ -240,8 +240,8 @@ func (d outputDestination) writeFIFO(ctx context.Context, data []byte) error {
 var errNoReader = errors.New("is a FIFO without a reader")
 
 // writeAndClose writes data to file and closes the file, even if writing fails. The arguments file
-// and err are the results of opening the file. If err is not nil, nothing is written and err is
-// returned. The returned error does not contain the path of the file.
+// and err are the results of opening the file; if err is not nil, nothing is written. The returned
+// error is the first one from opening, writing or closing the file, without the path of the file.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)

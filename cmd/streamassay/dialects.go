@@ -46,8 +46,9 @@ func documentPaths(names []string) (paths []string) {
 	return paths
 }
 
-// dialectsNamed returns the dialects with the given names, as givenDialects does, or all embedded
-// dialects if names is empty.
+// dialectsNamed returns all embedded dialects if names is empty, and otherwise the dialects with
+// the given names, as givenDialects does. If a name is invalid, it returns a usage error that
+// begins with flag, the name of the flag or field that holds the names.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) > 0 {
 		return givenDialects(flag, names)
@@ -59,7 +60,7 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return all, nil
 }
 
-// givenDialects returns the dialects with the given names, in the same order and without
+// givenDialects returns the dialects with the given names, in the order of names and without
 // duplicates. If a name is invalid, it returns a usage error that begins with flag, the name of the
 // flag or field that holds the names.
 func givenDialects(flag string, names []string) (list []*dialect.Dialect, err error) {
@@ -75,9 +76,9 @@ func givenDialects(flag string, names []string) (list []*dialect.Dialect, err er
 	return list, nil
 }
 
-// singleDialect returns a slice with the one dialect that names, the values of --dialect, select.
-// If names is empty, so is the result. If names select several dialects, or if a name is invalid,
-// singleDialect returns a usage error.
+// singleDialect returns the dialect with the given names, which are the values of --dialect, as a
+// slice with one element. If names is empty, the slice is empty. If a name is invalid, or if the
+// names belong to several dialects, singleDialect returns a usage error.
 func singleDialect(names []string) ([]*dialect.Dialect, error) {
 	given, err := givenDialects("--dialect", names)
 	if err == nil && len(given) > 1 {

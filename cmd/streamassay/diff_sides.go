@@ -71,8 +71,9 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 }
 
 // reachTargets connects to the targets of jobs[0] and jobs[1], the sides A and B of the comparison.
-// If a target cannot be reached, it returns an [exitError] with the code exitInconclusive, or nil
-// if ctx is done. It skips the embedded reference server, which has not been started yet.
+// It skips the embedded reference server, which has not been started yet. If a target cannot be
+// reached and ctx is not done, it returns an [exitError] with the code exitInconclusive. If ctx is
+// done, it returns nil.
 func reachTargets(ctx context.Context, jobs []targetRun) error {
 	var reasons []string
 	for i, j := range jobs {
@@ -93,10 +94,10 @@ func reachTargets(ctx context.Context, jobs []targetRun) error {
 // [referenceName] for the embedded reference server.
 func originalArgument(j targetRun) string { return cmp.Or(j.URL, referenceName) }
 
-// collectTakes plays the selected scenarios [takesPerTarget] times against the target of j and
-// returns the conversations. The takes use different ids, because a server would continue a thread
-// whose id it knows. If a take of a conversation ends early, the conversation is marked as
-// incomplete. collectTakes returns an error if the scenarios cannot be played at all.
+// collectTakes plays the selected scenarios [takesPerTarget] times, with different ids each time,
+// against the target of j and returns the conversations. If a take of a conversation ends early,
+// the conversation is marked as incomplete. collectTakes returns an error if the scenarios cannot
+// be played at all.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()

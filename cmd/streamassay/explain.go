@@ -103,8 +103,8 @@ func dialectsRequiring(id string) (list []*dialect.Dialect) {
 // maxNamedScenarios is the maximum number of scenarios that explainCheck names for one check.
 const maxNamedScenarios = 8
 
-// explainCheck prints to w what the check c judges, which scenarios exercise c, and which
-// requirements of the given dialects c judges.
+// explainCheck prints to w a description of the check c, the scenarios that exercise it, and the
+// requirements of the given dialects that it judges.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {

@@ -48,8 +48,9 @@ func boundedSize[T int | int64](to *T, min, max int64) pflag.Value {
 	}, func(n T) string { return formatSize(int64(n)) }}
 }
 
-// byteUnits lists the units in which a size can be given: the three binary units, then the decimal
-// units, each from large to small, and finally the byte.
+// byteUnits lists the units in which a size can be given, and the number of bytes of each. The
+// first three are the binary units, from large to small. The last one is "B", since all names end
+// with it.
 var byteUnits = []struct {
 	name  string
 	bytes int64
@@ -109,8 +110,8 @@ func boundedInt(to *int, min, max int) pflag.Value {
 	return describedInt(to, min, max, fmt.Sprintf("from %d to %d", min, max))
 }
 
-// describedInt is like boundedInt, but error messages describe the valid numbers with the given
-// text, such as "from 1 to 9".
+// describedInt is like boundedInt, but its error messages describe the valid numbers with the text
+// valid, such as "from 1 to 9".
 func describedInt(to *int, min, max int, valid string) pflag.Value {
 	return &typedFlagValue[int]{to, "N", func(text string) (int, error) {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -170,11 +171,11 @@ func wordValue(to *string, words ...string) pflag.Value {
 	}, func(word string) string { return word }}
 }
 
-// An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets that entry
-// of a map. The value may contain any characters; white space around the name is removed.
+// An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets the entry
+// NAME of a map to VALUE. VALUE may contain any characters; white space around NAME is removed.
 type assignmentsValue struct {
-	to    *map[string]string
-	given map[string]bool // the names that Set was called with
+	to    *map[string]string // the map; Set creates it if it is nil
+	given map[string]bool    // true for each NAME that was set with Set
 }
 
 // Set sets the entry that text assigns. It returns an error if text contains no "=", if the name is

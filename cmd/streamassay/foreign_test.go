@@ -71,10 +71,10 @@ var foreigners = []foreigner{
 		{name: "late-start", breaks: "agui.run.first", says: `^first event is "STEP_STARTED"; `},
 		{name: "null-parent", breaks: "agui.event.never-null", says: `^"parentMessageId" is null: expected a string$`},
 		{name: "open-step", breaks: "agui.run.closed-at-finish", says: `^run finished while "plan" was open; `},
-		{name: "other-run", breaks: "agui.run.echo", says: `^response names run id ".*-1"; expected `, also: "agui.run.echo-finish"},
+		{name: "other-run", breaks: "agui.run.echo", says: `^response has the run id ".*-1"; expected `, also: "agui.run.echo-finish"},
 		{name: "patch-without-value", breaks: "agui.state.patch", says: `^delta\[0\] has no "value"$`},
 		// Data that is not JSON has not the content that the prompt asks for either.
-		{name: "python-arguments", breaks: "agui.scripted.tool", says: `^got a call of lookup with "{'city': 'Paris'`,
+		{name: "python-arguments", breaks: "agui.scripted.tool", says: `^got a call to lookup with arguments "{'city': 'Paris'`,
 			also: "agui.tool.args-json agui.scripted.client-tool"},
 		{name: "recalls-first", breaks: "agui.scripted.recall", says: `^asked for the user's previous prompt, got (no text|text ")`},
 		{name: "recalls-nothing", breaks: "agui.scripted.recall", says: `^asked for the user's previous prompt, got text "nothing"; expected `},
@@ -91,7 +91,7 @@ var foreigners = []foreigner{
 		{name: "takes-anything", refusals: true, breaks: "agui.input.thread-id", says: `^invalid request \(the request body has no "threadId"\): got status 200; `},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{
-		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^got a call of lookup with {}; expected lookup with {"city":"Paris"`},
+		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^got a call to lookup with arguments {}; expected a call to lookup with arguments {"city":"Paris"`},
 		{name: "fragments-unmarked", breaks: "agentscope.delta-flag", says: `"delta".*: expected true$`},
 		{name: "one-message-of-two", breaks: "agentscope.scripted.messages", says: `^got messages \["onetwo"\]; expected \["one" "two"\]$`},
 		{name: "any-n", refusals: true, breaks: "agentscope.n-range", says: `^invalid request \("n" is 6: expected at most 5\): got status 200`, also: "agentscope.refusal-status"},

@@ -34,8 +34,8 @@ func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok 
 	}
 }
 
-// startIndex returns the event number of the trigger t. If t has no event number, it returns 1, the
-// number of the second event.
+// startIndex returns t.Event, the index of an event, counted from 0. If t has no event number, it
+// returns 1, the index of the second event.
 func startIndex(t Trigger) int {
 	if t.Event < 0 {
 		return 1
@@ -152,8 +152,8 @@ func chooseType(m jsonMembers, types []string) string {
 	return ""
 }
 
-// setMember returns a function for the change parameter of editMember. The function sets the member
-// with the given name to value, which is JSON text.
+// setMember returns a change function for editMember. The function replaces the value of the member
+// with the given name by value, which is JSON text.
 func setMember(value string) func(m jsonMembers, name string) {
 	return func(m jsonMembers, name string) { m[name] = json.RawMessage(value) }
 }

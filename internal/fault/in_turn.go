@@ -55,8 +55,8 @@ func endLinesWithCRLF(a Args) Effect {
 }
 
 // followedBySteps returns a value for [Fault.NewEffect]. After the event that starts the run, the
-// effect sends an event of each of the given kinds, in order. All of these events name the same
-// step.
+// effect inserts one event of each of the given kinds, in the order of kinds. The inserted events
+// have the same step name.
 func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		return func(e *spec.Event) {
@@ -94,9 +94,9 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkEventSender implements the edit that sendChunks returns. The keys of its maps identify
-// messages and tool calls: a key consists of the subject of the event kinds, such as "message" or
-// "tool", a zero byte and the id of the message or call.
+// A chunkEventSender holds the state of an edit function that sendChunks returns. The keys of its
+// maps identify messages, reasoning and tool calls: a key consists of the result of
+// [spec.Kind.Subject], such as "message" or "tool", a zero byte and the id of the message or call.
 type chunkEventSender struct {
 	*eventEditor
 	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
@@ -123,9 +123,9 @@ func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 	c.replace(&chunk)
 }
 
-// sendEnd handles e, the end event of the message or tool call with the given key. It sends the
-// stored chunks of a call, and omits e. If there were no deltas, it sends the stored start event
-// and e.
+// sendEnd handles e, the end event of the message or tool call with the given key. If there were
+// deltas, it sends the stored chunks of a tool call, and omits e. If there were no deltas, it sends
+// the stored start event and then e.
 func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
 		c.replace(&c.calls[key][i])
@@ -143,9 +143,9 @@ func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
 }
 
 // editChunks returns a value for [Fault.NewEffect]. The effect sends the text deltas of a run as
-// chunks, and leaves out the events that start and end messages. Before it sends a chunk, it calls
-// change, which edits the chunk in place. The argument first is true for the first chunk of each
-// message.
+// chunks, and omits the events that start and end messages. Before it sends a chunk, it calls
+// change, which edits the chunk in place. The argument first of change is true for the first chunk
+// of each message.
 func editChunks(change func(chunk *spec.Event, first bool)) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		begun := map[string]bool{}

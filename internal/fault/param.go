@@ -70,8 +70,8 @@ func (p Param) validateText(text string) error {
 	return nil
 }
 
-// describeBounds returns the valid range of the parameter as a phrase for error messages, with a
-// leading space, such as " from 0 to 10". It returns "" if the range is unbounded.
+// describeBounds returns the valid range of the parameter for error messages, with a leading space,
+// such as " from 0 to 10". It returns "" if p.Min and p.Max are "".
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":

@@ -57,8 +57,10 @@ var resumeFaults = []*Fault{
 		})},
 }
 
-// overrideResume returns a value for [Fault.NewEffect]. The effect calls f to determine the
-// position from which a stream is resumed; see [Effect.OnResume].
+// overrideResume returns a value for [Fault.NewEffect]. When a client resumes a stream, the effect
+// calls f, whose arguments and results are those of [Effect.OnResume]: at is the position of the
+// client's cursor, last is that of the last event, and the results are the position from which the
+// stream is resumed, and false if the cursor is refused.
 func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{OnResume: func(at, last int64) (int64, bool) {
@@ -71,8 +73,8 @@ func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	}
 }
 
-// replaceIDLine returns a copy of frame with line in place of its id line. The line end is part of
-// line. If line is nil, the id line is removed. If frame has no id line, replaceIDLine returns
+// replaceIDLine returns a copy of frame in which line, which includes its line ending, replaces the
+// id line. If line is nil, the copy has no id line. If frame has no id line, replaceIDLine returns
 // frame itself.
 func replaceIDLine(frame, line []byte) []byte {
 	id, ok := sse.FindField(frame, "id")

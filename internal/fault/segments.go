@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// drip returns a writer for the body of a stream; see wrapBody. The writer sends the stream to w in
-// segments (see writeSegment), with a pause before each. It begins at the trigger or, if no trigger
-// is set, with the first byte.
+// drip returns a writer for the body of a stream; see wrapBody. From the trigger on or, if no
+// trigger is set, from the first byte, the writer sends the stream to w in small segments (see
+// writeSegment), with a pause before each. It does not delay the bytes before the trigger.
 //
-// The fault's parameter "bytes" is the size of a segment, and "every" is the length of a pause. The
-// parameter "for" is the number of bytes to send in this way; 0 means all bytes.
+// The fault's parameter "bytes" is the size of a segment in bytes, and "every" is the length of a
+// pause. The parameter "for" is the number of bytes to send in small segments; 0 means all bytes.
 func drip(a Args, w StreamSink) FrameWriter {
 	size, limit := a.Ints["bytes"], a.Ints["for"]
 	sent, slow, hasReached := int64(0), 0, eventReached(a.Trigger)
@@ -43,10 +43,10 @@ func drip(a Args, w StreamSink) FrameWriter {
 	}}
 }
 
-// splitFrames returns a writer for the body of a stream; see wrapBody. The writer sends each frame
-// to w in segments (see writeSegment), with a pause between them. It begins at the trigger or, if
-// no trigger is set, with the first frame. The fault's parameters are "at" and "bytes", which
-// determine where the segments end (see segmentEnds), and "every", the length of a pause.
+// splitFrames returns a writer for the body of a stream; see wrapBody. From the trigger on or, if
+// no trigger is set, from the first frame, the writer sends each frame to w in several segments
+// (see writeSegment), with pauses between them. The fault's parameters "at" and "bytes" determine
+// where the segments end (see segmentEnds), and "every" is the length of a pause.
 func splitFrames(a Args, w StreamSink) FrameWriter {
 	offsets, _ := parseOffsets(a.Strings["at"]) // already validated
 	hasReached, pass := eventReached(a.Trigger), writeFrames(w)
@@ -114,11 +114,11 @@ func segmentEnds(length int, offsets []int, size int) (ends []int) {
 // the memory that a stream uses.
 const maxBatchSize = 16 << 20
 
-// batchFrames returns a writer for the body of a stream; see wrapBody. The writer collects batches
-// of frames and sends each batch to w in one segment (see writeSegment). A batch contains as many
-// frames as the argument batch states, not counting comments. It is smaller at the end of the
-// stream, or if it exceeds maxBatchSize bytes. The batches begin at the trigger or, if no trigger
-// is set, with the first frame.
+// batchFrames returns a writer for the body of a stream; see wrapBody. From the trigger on or, if
+// no trigger is set, from the first frame, the writer collects frames and sends each batch of them
+// to w as one segment (see writeSegment). A batch consists of the number of frames that the
+// argument batch states, and of the comments between them. The last batch, and one of more than
+// maxBatchSize bytes, may have fewer frames.
 func batchFrames(a Args, w StreamSink, batch int) FrameWriter {
 	var held []byte
 	count, hasReached, pass := 0, eventReached(a.Trigger), writeFrames(w)

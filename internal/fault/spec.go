@@ -103,9 +103,9 @@ func (f *Fault) AllParams() []Param {
 	return append(all, commonParams...)
 }
 
-// FromYAML returns the Spec of the fault with the given name. The parameter args holds its trigger
-// and its parameters, as decoded from YAML or JSON. FromYAML returns an error if the fault or a
-// parameter is unknown, a value is invalid or there is more than one trigger.
+// FromYAML returns the Spec of the fault with the given name. The map args contains the values of
+// its trigger and parameters by name, as decoded from YAML or JSON. FromYAML returns an error if
+// the fault or a parameter is unknown, a value is invalid or there is more than one trigger.
 func FromYAML(name string, args map[string]any) (Spec, error) {
 	settings := map[string]string{}
 	for key, v := range args {
@@ -119,7 +119,8 @@ func FromYAML(name string, args map[string]any) (Spec, error) {
 }
 
 // formatValue returns v, a decoded YAML or JSON value, as the text of a parameter; the items of a
-// list are separated by spaces. It returns an error unless v is a scalar or a list of scalars.
+// list are separated by spaces. It returns an error if v is null or an object, or a list that
+// contains one.
 func formatValue(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -144,9 +145,9 @@ func formatValue(v any) (string, error) {
 	return "", fmt.Errorf("got a value of type %T, want a number, a text or a list of these", v)
 }
 
-// newSpec returns the Spec of the fault with the given name. The parameter settings holds its
-// trigger and its parameters as strings. newSpec returns an error if the fault or a parameter is
-// unknown, a value is invalid or there is more than one trigger.
+// newSpec returns the Spec of the fault with the given name. The map settings contains the values
+// of its trigger and parameters by name, as text. newSpec returns an error if the fault or a
+// parameter is unknown, a value is invalid or there is more than one trigger.
 func newSpec(name string, settings map[string]string) (Spec, error) {
 	f, err := ByName(name)
 	if err != nil {
@@ -178,9 +179,9 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// setParam stores v as the trigger of u if key is a kind of trigger that the fault supports. It
-// returns an error if u already has a trigger. For any other key, setParam stores v as the
-// parameter with the name key.
+// setParam sets a trigger or a parameter of u to v. If key is one of u.Fault.Triggers, v becomes
+// the trigger; setParam returns an error if u has a trigger already. Any other key is the name of a
+// parameter.
 func (u *Spec) setParam(key string, v parsedParam) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v

@@ -16,7 +16,8 @@ func wrapBody(wrap func(a Args, w StreamSink) FrameWriter) func(Args) Effect {
 	}
 }
 
-// frameWriterFuncs is a FrameWriter made of two functions.
+// frameWriterFuncs is a FrameWriter whose methods WriteFrame and Close call the functions frame and
+// close.
 type frameWriterFuncs struct {
 	frame func(n int, frame []byte) error
 	close func() error // may be nil
@@ -33,7 +34,8 @@ func (b frameWriterFuncs) Close() error {
 	return b.close()
 }
 
-// writeFrames returns a function that writes frames to w unchanged and returns any error from w.
+// writeFrames returns a function for frameWriterFuncs.frame that writes each frame to w unchanged,
+// and returns any error from w.
 func writeFrames(w StreamSink) func(n int, frame []byte) error {
 	return func(_ int, frame []byte) error {
 		_, err := w.Write(frame)
@@ -112,10 +114,10 @@ func insertGarbage(a Args) Effect {
 	})
 }
 
-// padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of an event
-// until its frame has as many bytes as the fault's parameter "bytes" states. A larger frame, or one
-// without data, is not changed. The data remains valid JSON. The event is the one at the trigger
-// or, if no trigger is set, a random one; see newTriggeredWriter.
+// padEvent is a value for [Fault.NewEffect]. The effect inserts spaces before the data of one
+// event, so that its frame has as many bytes as the fault's parameter "bytes" states. It does not
+// change a frame that has as many bytes already, or that has no data. The event is the one at the
+// trigger or, if no trigger is set, a random one; see newTriggeredWriter.
 func padEvent(a Args) Effect {
 	return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 		data, ok := sse.FindField(rest, "data")

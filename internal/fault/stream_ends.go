@@ -7,8 +7,9 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream as how states. It
-// does so at the trigger or, if no trigger is set, at a random position; see newTriggeredWriter.
+// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the way that the
+// argument how names, at the trigger or, if no trigger is set, at a random position; see
+// newTriggeredWriter.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		if a.Trigger.Time >= 0 {
@@ -27,7 +28,8 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 }
 
 // atStreamEnd returns a value for [Fault.NewEffect]. The effect sends the frames of the stream
-// unchanged and calls f after the last one.
+// unchanged. After the last one, it calls f with the arguments of the fault and the writer for the
+// body. The Close method of the effect's FrameWriter returns the error from f.
 func atStreamEnd(f func(a Args, w StreamSink) error) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		return frameWriterFuncs{frame: writeFrames(w), close: func() error { return f(a, w) }}
@@ -36,8 +38,9 @@ func atStreamEnd(f func(a Args, w StreamSink) error) func(Args) Effect {
 
 // truncateFrame returns a value for [Fault.NewEffect]. The effect sends only the beginning of one
 // frame and then closes the connection. The frame is the one at the trigger or, if no trigger is
-// set, a random one; see newTriggeredWriter. The function part returns the beginning to send. If
-// the trigger is a number of bytes, part is not called, and exactly that number of bytes is sent.
+// set, a random one; see newTriggeredWriter. The function part receives the frame and returns the
+// beginning of it that is sent. If the trigger is a number of bytes, the stream is cut after that
+// number of bytes instead, and part is not called.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, frame []byte) error {

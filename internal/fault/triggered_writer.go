@@ -86,10 +86,10 @@ func (c *triggeredWriter) Close() error {
 	return c.fire(nil)
 }
 
-// injectAt returns an effect that calls inject once, at the trigger a.Trigger or, if no trigger is
-// set, at a random position; see newTriggeredWriter. The argument rest is the part of the current
-// frame that has not been written, which inject must write. At the end of the stream, rest is nil.
-// The function inject must call a.Applied if it changes the stream.
+// injectAt returns an effect that calls inject once, at a.Trigger or, if no trigger is set, at a
+// random position; see newTriggeredWriter. The function inject receives the writer c and rest, the
+// part of the current frame that has not been written, or nil at the end of the stream. It has to
+// write rest to c if the client is to receive it, and to call a.Applied if it changes the stream.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamSink) FrameWriter {
 		c := newTriggeredWriter(w, a, inject)

@@ -39,7 +39,7 @@ var (
 
 // A Config configures a [Store]. The zero value of each field is a usable default.
 type Config struct {
-	SigningKey   []byte           // signs links; nil means a random key, which only this process can verify
+	SigningKey   []byte           // signs links; empty means a random key, so that only this Store accepts its links
 	LinkLifetime time.Duration    // how long a link is valid; 0 means an hour
 	MaxFileBytes int64            // size limit of a file in bytes; 0 means 10 MiB
 	Now          func() time.Time // nil means time.Now

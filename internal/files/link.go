@@ -26,12 +26,12 @@ func (s *Store) Link(base string, f File) string {
 	return strings.TrimSuffix(base, "/") + "/" + linkDir + "/" + f.Path + query
 }
 
-// ParseLink returns the file of a link that Link has returned, even if the link has expired. It
-// ignores the base of the link. For any other link, it returns false.
+// ParseLink returns the file to which link refers. The result is false if link is not one that Link
+// has returned. The base of the link is ignored, and the link may have expired.
 //
-// ParseLink does not check that the file exists. The Size of the result is 0. The Type is derived
-// from the file name extension in the path; it is "" if there is none. Find returns the actual Size
-// and Type.
+// ParseLink does not check that the file exists. In the result, Size is 0, and Type is derived from
+// the file name extension in the path; it is "" if there is none. Find returns the actual Size and
+// Type.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok

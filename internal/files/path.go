@@ -26,9 +26,9 @@ var extensions = map[string]string{
 // svgType is the only image type that can contain scripts.
 const svgType = "image/svg+xml"
 
-// checkImage returns the media type declaredType without its parameters. The error wraps
-// ErrNotImage if it is not an image type, or if the first bytes of data show that the data has a
-// different type. checkImage does not decode the image.
+// checkImage returns the media type declaredType without its parameters. It returns an error that
+// wraps ErrNotImage if declaredType is not an image type, or if the first bytes of data show that
+// data is not an image. checkImage does not decode the image.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
@@ -56,10 +56,9 @@ var rejectedTypes = map[string]bool{
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath returns a path for a new image (see [File.Path]). It consists of a random id, a hyphen
-// with the result of cleanName, and the file name extension for mediaType; the last two are omitted
-// if they are empty. The parameter name is the file name that the client sent. The path contains a
-// part of it for people who look at the files.
+// newPath returns a random path for a new image (see [File.Path]), such as "ID-NAME.png". NAME is
+// the result of cleanName for name, the file name that the client sent. The extension is that of
+// mediaType in extensions. If one of them is "", it is omitted together with its hyphen or dot.
 func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
@@ -71,10 +70,10 @@ func newPath(name, mediaType string) string {
 	return path
 }
 
-// cleanName returns the last element of a file name without its extension, in a form that needs no
-// escaping in a URL. It keeps ASCII letters, digits and underscores, and replaces each sequence of
-// other characters with one hyphen, except at the ends, where it removes them. The result has at
-// most maxNameLength bytes, and may be "".
+// cleanName returns the last element of name, a file path, without its extension, in a form that
+// needs no escaping in a URL. It keeps ASCII letters, digits and underscores. It removes other
+// characters at the ends, and replaces each sequence of them elsewhere with one hyphen. The result
+// has at most maxNameLength bytes, and may be "".
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {

@@ -16,11 +16,10 @@ const (
 	sendTimeout = 5 * time.Minute // how long a file may be read from the storage while it is sent
 )
 
-// ServeHTTP serves the file to which a link that Link returned refers. The URL of the request must
-// be that link, but its base may differ, for example after http.StripPrefix. A valid link is the
-// only credential required. The status is 403 if the link is not valid, 410 if it has expired, 404
-// if the file no longer exists, 503 if the storage fails, and 405 if the method is neither GET nor
-// HEAD.
+// ServeHTTP serves the file of a link. The URL of the request must be a URL that Link returned, but
+// its base may differ, for example after http.StripPrefix. A valid link is the only credential
+// required. The status is 405 if the method is neither GET nor HEAD, 403 if the link is not valid,
+// 410 if it has expired, 404 if the file no longer exists, and 503 if the storage fails.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -62,9 +61,8 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // setHeaders sets in h the header fields that depend on kind, the media type of the file that is
 // served. The Content-Type is kind for an image, and application/octet-stream for any other file.
-// The other fields instruct browsers not to guess another type and not to run scripts. They also
-// make browsers download a file instead of showing it if it is an SVG image or its type is not in
-// extensions.
+// Other fields instruct browsers not to guess another type, not to run scripts, and to download
+// rather than show a file that is an SVG image or whose type is not in extensions.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"

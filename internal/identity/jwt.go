@@ -22,8 +22,8 @@ type JWTConfig struct {
 	// RefreshAfter is the time after which the keys are read again from the location that was
 	// passed to OpenJWT. 0 means 15 minutes.
 	RefreshAfter time.Duration
-	// MinRefreshInterval is the minimum time between two attempts to read the keys if none of the
-	// keys verifies the signature of a token. 0 means 30 s.
+	// MinRefreshInterval is the minimum time since the last attempt to read the keys before they
+	// are read again because none of them verifies the signature of a token. 0 means 30 s.
 	MinRefreshInterval time.Duration
 
 	Now func() time.Time // returns the current time; nil means time.Now
@@ -125,8 +125,8 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 
 // refresh reads the keys again, unless the last attempt to read them was less than
 // MinRefreshInterval ago. If another call is reading them, refresh waits for that call until ctx is
-// done. A read that has started continues after ctx is done; otherwise, clients that disconnect
-// early could prevent every refresh.
+// done. A read that has started continues after ctx is done, so that clients that disconnect early
+// cannot prevent it.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return
@@ -148,9 +148,9 @@ func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	}
 }
 
-// refreshIfOlder reads the keys again if the last attempt was at least the duration age ago. If it
-// fails, it logs the error. The caller must have sent a value to k.refreshing; refreshIfOlder
-// receives it before it returns.
+// refreshIfOlder reads the keys again if the last attempt to read them was at least the duration
+// age ago. It logs an error in reading them. The caller must have sent a value to k.refreshing;
+// refreshIfOlder receives that value at its end.
 func (k *JWTAuthenticator) refreshIfOlder(ctx context.Context, age time.Duration) {
 	defer func() { <-k.refreshing }()
 	if k.age() < age {

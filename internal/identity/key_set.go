@@ -91,9 +91,9 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates returns the public keys of the set that may verify a signature with the header h. The
-// type of such a key, and its algorithm if it has one, must fit the algorithm of h. If h has a key
-// id, the key must have the same id.
+// candidates returns the public keys of the set that may verify a signature with the header h, as
+// values for supportsAlgorithm. They are the keys whose type supports the algorithm of h, whose own
+// algorithm is that of h or is not set, and, if h has a key id, whose id is that key id.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID
@@ -179,8 +179,8 @@ func parseKeySetLocation(location string) (keySetLocation, error) {
 	return keySetLocation{url: u}, nil
 }
 
-// String returns the path of the file, or the URL without its user name, password, query and
-// fragment, because these may be secret.
+// String returns the path of the file or the URL. It omits the user name, password, query and
+// fragment of the URL, because they may be secret.
 func (s keySetLocation) String() string {
 	if s.url == nil {
 		return s.path

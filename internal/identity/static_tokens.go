@@ -16,20 +16,21 @@ type StaticTokens struct {
 	entries []tokenEntry
 }
 
-// A tokenEntry is a user with the SHA-256 hash of one of the user's tokens. Hashes are compared in
-// constant time, so that the duration does not reveal how much of a token was guessed correctly.
+// A tokenEntry is the SHA-256 hash of a token, and the user to whom the token belongs. Hashes are
+// compared in constant time, so that the duration does not reveal how much of a token was guessed
+// correctly.
 type tokenEntry struct {
-	sum  [sha256.Size]byte
-	user string
+	sum  [sha256.Size]byte // hash of the token
+	user string            // name of the user
 }
 
 // minToken is the minimum length of a token in bytes. Shorter tokens would be easy to guess.
 const minToken = 8
 
-// Add adds a token of a user. The parameter pair is NAME:TOKEN. NAME has from 1 to 256 visible ASCII
-// characters, and TOKEN has from 8 to 16,384. A user may have several tokens, but different users
-// must not have the same token. Add returns an error if pair is invalid or if another user has the
-// token. The error does not contain the token.
+// Add adds a token of a user. The parameter pair has the form NAME:TOKEN, in which NAME consists of
+// 1 to 256 and TOKEN of 8 to 16,384 visible ASCII characters. A user may have several tokens. Add
+// returns an error if pair is invalid or if another user has the same token. The error does not
+// contain the token.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {

@@ -70,10 +70,10 @@ func (e *ExchangeRecorder) lock() *recordedExchange {
 	return e.exchange
 }
 
-// update calls change with the exchange locked, and then wakes the goroutines that wait for
-// changes. It publishes the event that change returns, with the ID and Test of the exchange, unless
-// the event has no Kind. update does nothing if the exchange has ended or was dropped from the
-// journal.
+// update calls change with the exchange, which is locked during the call. It then sends the event
+// that change returned to the subscribers of the journal, after setting its ID and Test; an event
+// without a Kind is not sent. It also wakes the goroutines that wait for changes. update does
+// nothing if the exchange has ended or was dropped from the journal.
 func (e *ExchangeRecorder) update(change func(s *recordedExchange) FeedEvent) {
 	s := e.lock()
 	if s == nil {
@@ -107,8 +107,8 @@ func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
 	})
 }
 
-// Matched records rule, the name of the rule or recording that matched the request, or "" if none
-// did. The mismatches give the reasons why other rules did not match; at most 64 of them are kept.
+// Matched records that the request matched rule, the name of a rule or recording; "" means that it
+// matched none. The mismatches state why other rules did not match; at most 64 of them are kept.
 func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		s.otherBytes -= missesSize(s.misses)
@@ -123,7 +123,7 @@ func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
 }
 
 // HeadSent records that the head of the response is sent now, with the given status and header. The
-// times of what happens later in the exchange are recorded relative to the current time.
+// times of later events of the exchange are recorded relative to now.
 func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	now, names := e.journal.cfg.Now(), &e.journal.secrets
 	e.update(func(s *recordedExchange) FeedEvent {
@@ -144,8 +144,8 @@ func (e *ExchangeRecorder) HeadSent(status int, header http.Header) {
 	})
 }
 
-// BytesSent records that data, a part of the response body, was sent in one write. The time of the
-// write, at, is measured from the time when the head was sent. BytesSent does not retain data.
+// BytesSent records that data, a part of the response body, was sent in one write. The argument at
+// is the time from the sending of the head to the write. BytesSent does not retain data.
 func (e *ExchangeRecorder) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {

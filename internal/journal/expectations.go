@@ -27,13 +27,13 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
 	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
-	InOrder        bool          `yaml:"in-order"`        // the first matches of the elements of Calls must be in order
+	InOrder        bool          `yaml:"in-order"`        // the calls must first be received in the order of Calls
 	Calls          []Expectation `yaml:"calls"`           // the expected calls
 }
 
-// An Expectation states how many exchanges that match a filter are expected. If none of the counts
-// is set, at least one exchange is expected. If Ended is "whole" and Status is empty, only
-// responses with a 2XX status are counted.
+// An Expectation states how many exchanges that match its Filter are expected. If none of Exactly,
+// AtLeast and AtMost is set, at least one exchange is expected. If the filter's Ended is "whole"
+// and its Status is empty, only responses with a 2XX status are counted.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
@@ -46,9 +46,9 @@ type Expectation struct {
 const maxExpectationBytes = 1 << 20
 
 // LoadExpectations reads expectations in YAML or JSON from r. An empty text yields the zero value.
-// LoadExpectations returns an error if the text cannot be read, is larger than 1 MiB or is
-// malformed, or if a field is unknown or has an invalid value, or if a call is expected that a server
-// of the given dialects never receives. The error begins with name and the line, such as
+// It returns an error if r fails, if the text is larger than 1 MiB or malformed, if a field is
+// unknown or has an invalid value, or if a server of the given dialects can never receive one of
+// the expected calls. The error begins with name, the name of the file, and the line, such as
 // "expect.yaml:3: ", or with name alone if the line is unknown.
 func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
@@ -82,9 +82,10 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 	return x, nil
 }
 
-// yamlErrorText returns the message of e, an error in data, the text of a file with expectations. The
-// message does not contain the position of the error. If e reports an unknown field, the message
-// lists the known fields. If e reports a value of the wrong type, it says what the value must be.
+// yamlErrorText returns the message of e, an error in data, the text of a file with expectations.
+// The message does not contain the position of the error. If e reports an unknown field, the
+// message lists the known fields. If e reports a value of the wrong type, it says what the value
+// must be.
 func yamlErrorText(data []byte, e yaml.Error) string {
 	switch e.(type) {
 	case *yaml.UnknownFieldError:
@@ -106,8 +107,8 @@ var fieldTypes = map[string]string{
 	"exactly": "a whole number", "at-least": "a whole number", "at-most": "a whole number",
 }
 
-// wrongTypeText returns an error message for a value of the wrong type in root, the content of a
-// file with expectations. The value begins at the position at. The message is "" if the value is
+// wrongTypeText returns an error message for the value of the wrong type that begins at the
+// position at in root, the content of a file with expectations. It returns "" if that value is
 // neither root itself, nor a call, nor the value of a field of root or of a call.
 func wrongTypeText(root ast.Node, at *token.Position) (text string) {
 	look := func(n ast.Node, name, want string) {
@@ -191,7 +192,7 @@ func callNodes(data []byte) []ast.Node {
 
 // check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with
 // one of the others, if AtLeast is greater than AtMost, if a field of the filter is invalid, or if
-// a call is expected that a server of the given dialects never receives.
+// x expects a call that a server of the given dialects can never receive.
 func (x Expectation) check(dialects []*dialect.Dialect) error {
 	for i, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
@@ -213,8 +214,9 @@ func (x Expectation) check(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// checkPossible returns an error if no request can match the expectation, because its path is not
-// absolute or because none of the dialects that it selects has the operation.
+// checkPossible returns an error if no request can match the expectation. This is the case if
+// x.Path cannot match a path that begins with a slash, or if none of the given dialects that
+// x.Dialect selects has the operation x.Op.
 func (x Expectation) checkPossible(dialects []*dialect.Dialect) error {
 	if x.Path != "" && !strings.ContainsRune(`/*[\`, rune(x.Path[0])) {
 		return fmt.Errorf("invalid path %q (want a path that begins with a slash)", x.Path)

@@ -14,10 +14,10 @@ type FeedEvent struct {
 	ID      uint64        `json:"id,omitempty"`      // id of the exchange; 0: the event is about no single exchange
 	Test    string        `json:"test"`              // id of the test; "": the request names no test
 	All     bool          `json:"all,omitempty"`     // reset: exchanges of all tests were removed
-	Dialect string        `json:"dialect,omitempty"` // opened
-	Op      string        `json:"op,omitempty"`      // opened
+	Dialect string        `json:"dialect,omitempty"` // opened: name of the dialect
+	Op      string        `json:"op,omitempty"`      // opened: kind of the operation
 	Text    string        `json:"text,omitempty"`    // opened: method, target; fault: FaultRecord.Name; closed: EndReason
-	Status  int           `json:"status,omitempty"`  // head, closed
+	Status  int           `json:"status,omitempty"`  // head, closed: status code; 0: no head was sent
 	N       int           `json:"n"`                 // sent: number of the write, from 0; dropped: number of lost events
 	AtMS    float64       `json:"at_ms"`             // sent, closed: ms since the head or, if none was sent, the request
 	Bytes   int           `json:"bytes"`             // sent: size of the write; closed: size of the body
@@ -58,10 +58,10 @@ type subscriber struct {
 	lostEvents int
 }
 
-// Subscribe returns a channel that receives an event for each change of the journal. The channel is
-// closed when ctx is done. It holds up to 256 events; while it is full, further events are lost.
-// When there is room again, the channel first receives an EventDropped event with the number of
-// lost events.
+// Subscribe returns a channel that receives an event for each change of the journal of which a
+// FeedEventKind exists. The channel is closed when ctx is done. It holds up to 256 events; while it
+// is full, further events are lost. When there is room again, the channel first receives an
+// EventDropped event with the number of lost events.
 func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
 	l := &subscriber{events: make(chan FeedEvent, maxQueuedEvents)}
 	j.feed.mu.Lock()
@@ -126,8 +126,8 @@ func (w *waiters) wait() <-chan struct{} {
 	return w.changed
 }
 
-// wake closes the channel that earlier calls of wait returned, if there is one. All goroutines that
-// wait for it continue.
+// wake closes the channel that calls of wait have returned since the last call of wake, if there is
+// one, so that the goroutines that wait for it continue.
 func (w *waiters) wake() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

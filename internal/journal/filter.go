@@ -78,8 +78,8 @@ func (f Filter) Check(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// hasDialect reports whether f selects exchanges of the dialect with the given name: f.Dialect is
-// empty, the name, or the family, which is the name without its version.
+// hasDialect reports whether f selects exchanges of the dialect with the given name, that is,
+// whether f.Dialect is "", the name, or the family, which is the part of the name before the "@".
 func (f Filter) hasDialect(name string) bool {
 	family, _, _ := strings.Cut(name, "@")
 	return f.Dialect == "" || f.Dialect == name || f.Dialect == family

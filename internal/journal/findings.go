@@ -126,10 +126,10 @@ func (s *recordedExchange) events(refers bool) []spec.Event {
 	return []spec.Event{request, {Kind: spec.HTTPResponse, Frame: -1, StatusCode: s.status}}
 }
 
-// isUnmatched reports whether a valid request should have matched a rule of the script, but matched
-// none. A request that starts a run should match a rule if the mock has compared it with one. Any
-// request should match a rule if the mock refused it with status 501 (see mockserver.Strict) and no
-// fault was injected, which may have that status as well.
+// isUnmatched reports whether the request is valid and should have matched a rule of the script,
+// but matched none. A request that starts a run should match a rule if it was compared with any.
+// Any request should match a rule if the mock refused it with status 501 (see mockserver.Strict),
+// unless a fault was injected, which may have caused that status.
 func (s *recordedExchange) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented && len(s.faults) == 0)
@@ -202,9 +202,9 @@ func (j *Journal) keepFindings(s *recordedExchange) {
 	}
 }
 
-// evaluations returns the evaluations of all exchanges. The result dropped holds the stored
-// evaluations of exchanges that were dropped; their field judged is nil. The result kept holds the
-// evaluations of the exchanges in the journal.
+// evaluations returns the evaluations of all exchanges: dropped contains the stored ones of
+// exchanges that were dropped, in which the field judged is nil, and kept contains those of the
+// exchanges in the journal.
 func (j *Journal) evaluations() (dropped, kept []exchangeEvaluation) {
 	j.mu.Lock()
 	dropped = slices.Clone(j.dropped)
@@ -215,8 +215,8 @@ func (j *Journal) evaluations() (dropped, kept []exchangeEvaluation) {
 	return dropped, kept
 }
 
-// is reports whether name selects the finding. It does if name is the id of the check that found
-// it, the id of the violated requirement, or "any".
+// is reports whether name selects the finding, that is, whether name is the id of the check that
+// found it, the id of the violated requirement, or "any".
 func (f Finding) is(name string) bool {
 	return name == "any" || name == f.Kind || name == f.Requirement
 }

@@ -24,9 +24,9 @@ type ClientTestReport struct {
 	Failures  []UnmetExpectation `json:"failures"`  // calls received too rarely, too often or in the wrong order
 }
 
-// Conclude judges the exchanges in j and returns a report on them. The report contains the findings
-// about these exchanges and those that j kept of dropped exchanges, a check for each expected call,
-// the verdict and the exit code.
+// Conclude judges the exchanges in j by the checks for clients and by x, and returns a report on
+// them. The report contains the findings about these exchanges and those that j kept of dropped
+// exchanges, a check for each expected call, the verdict and the exit code.
 func (x Expectations) Conclude(j *Journal) ClientTestReport {
 	out := ClientTestReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
 	out.Dialects = []reports.DialectReport{}
@@ -87,10 +87,10 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	return d
 }
 
-// addFinding adds the finding f to c. The argument v is the evaluation that contains f, and c is
-// the result of the check of the obligation o. If f is the first finding in c about its
-// requirement, addFinding also appends the result for this requirement to violated. It returns the
-// updated slice.
+// addFinding adds the finding f to c, the result of the check o, and sets the verdict of c
+// accordingly. The argument v is the evaluation that contains f. If f is the first finding in c
+// about its requirement, addFinding also appends the result for this requirement to violated. It
+// returns the updated slice.
 func addFinding(
 	c *reports.Check, violated []reports.RequirementResult, o spec.PlannedCheck, v exchangeEvaluation, f Finding,
 ) []reports.RequirementResult {

@@ -20,7 +20,7 @@ type Record struct {
 	Dialect   string          `json:"dialect"`   // name, such as "runs@2026-04"; "": the request belongs to no dialect
 	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": no operation matches
 	Operation string          `json:"operation"` // name of the operation in the document, such as "POST /runs"
-	Time      time.Time       `json:"time"`      // start by the mock's clock
+	Time      time.Time       `json:"time"`      // time of the request, by the mock's clock
 	Request   RecordedRequest `json:"request"`
 	Thread    string          `json:"thread,omitempty"`
 	Run       string          `json:"run,omitempty"`
@@ -78,8 +78,8 @@ type FaultRecord struct {
 // An EndRecord states why and when an exchange ended. AtMS is the time since the head of the
 // response was sent or, if none was sent, since the request was received.
 type EndRecord struct {
-	How  EndReason `json:"how"`
-	AtMS float64   `json:"at_ms"`
+	How  EndReason `json:"how"`   // why the exchange ended
+	AtMS float64   `json:"at_ms"` // when it ended, in milliseconds
 }
 
 // BodyBytes is a part of a body. In JSON it is a string or, if it is not valid UTF-8, an object

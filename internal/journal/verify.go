@@ -17,9 +17,9 @@ type UnmetExpectation struct {
 }
 
 // Verify compares the exchanges that match f with the calls that x expects. It returns a failure
-// for each call that was received too rarely, too often or in the wrong order. If exchanges were
-// dropped from the journal, each call with a maximum fails, because the dropped exchanges may
-// match. Verify ignores f.Offset and f.Limit. The result is never nil.
+// for each call that was received too rarely, too often or, if x.InOrder is set, in the wrong
+// order. If exchanges were dropped from the journal, each call with a maximum fails, because the
+// dropped exchanges may match. Verify ignores f.Offset and f.Limit. The result is never nil.
 func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation) {
 	failures = []UnmetExpectation{}
 	f.Offset, f.Limit = 0, 0
@@ -54,7 +54,7 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 // An exchangeDescription describes an exchange in the message of an UnmetExpectation.
 type exchangeDescription struct {
 	id         uint64
-	text       string
+	text       string   // such as "#3 POST /runs → 200, whole"
 	mismatches []string // why it does not match the expectation
 }
 
@@ -96,10 +96,10 @@ func describeResponse(s *recordedExchange) string {
 // message of an UnmetExpectation.
 const maxShown = 3
 
-// describeSeen returns the end of the message of an UnmetExpectation. It lists at most maxShown
-// elements of seen, the exchanges that match the expectation, and of near, the exchanges that do
-// not. The argument all is the number of exchanges that were compared with the expectation, and
-// lost is the number of earlier exchanges that were dropped from the journal.
+// describeSeen returns the end of the message of an UnmetExpectation, which lists exchanges: at
+// most maxShown elements of seen, which match the expectation, and of near, which do not. The
+// argument all is the number of exchanges that were compared with the expectation, and lost is the
+// number of earlier exchanges that were dropped from the journal.
 func describeSeen(seen, near []exchangeDescription, all int, lost uint64) string {
 	var b strings.Builder
 	list := func(separator string, entries []exchangeDescription) {

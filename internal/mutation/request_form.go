@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// formDefects lists the ways in which a server may wrongly refuse valid requests because of their
-// form (see [spec.RequestFeature]). The field defect is a part of the names of mutants. A mutant
-// refuses requests that have a form whose name begins with prefix. The Doc of the mutant describes
-// them by prefix and noun, as in "with null members".
+// formDefects lists the groups of forms (see [spec.RequestFeature]) because of which a mutant
+// wrongly refuses valid requests. A group consists of the forms whose names begin with prefix. The
+// field defect is the last part of the names of the mutants for the group. In the Doc of a mutant,
+// prefix and noun together describe the refused requests, as in "with null members".
 var formDefects = []struct{ defect, prefix, noun string }{
 	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
@@ -64,13 +64,14 @@ func (g *generator) addFormRejections() {
 	}
 }
 
-// sampleEvent provides the values for the requests that are built to generate mutants.
+// sampleEvent provides the values, such as the text of the prompt and the ids, for the requests
+// that are built to generate mutants.
 var sampleEvent = spec.Event{
 	Text: "conformance:text one", Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Name: "paint", Call: "c", ID: "i", Type: "image/png",
 }
 
-// formsOf returns the forms of the request that was decoded as e, or nil if they are unknown (the
-// field Forms of e.Facts() is nil).
+// formsOf returns the forms of the request that was decoded as e. It returns nil if they are
+// unknown, that is, if the field Features of e.Facts() is nil.
 func formsOf(e spec.Event) []spec.RequestFeature {
 	if forms := e.Facts().Features; forms != nil {
 		return forms()
@@ -106,9 +107,10 @@ func (g *generator) addFormRejection(form spec.RequestFeature, defaultID string,
 	}
 }
 
-// refuseForms returns a middleware that makes the server refuse the valid requests to start a run
-// for which refuses returns true, as refuseRequests does. It calls refuses only with requests whose
-// forms are known, that is, for which Facts().Features is not nil.
+// refuseForms is like refuseRequests, but makes the server refuse only requests to start a run
+// whose forms are known, that is, requests for which Facts().Features is not nil. For each of them
+// that is valid, refuses reports whether the server refuses it. The function occurred is called for
+// each refusal.
 func refuseForms(occurred func(), refuses func(parsedRequest) bool) middleware {
 	return refuseRequests(occurred, func(v parsedRequest) bool {
 		return v.startsRun() && v.parsed().Facts().Features != nil && refuses(v)

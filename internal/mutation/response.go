@@ -15,7 +15,7 @@ import (
 // changes nothing. The calls of the functions do not overlap.
 type streamEdit struct {
 	// frame and comment return what is sent in place of a frame or a comment: any number of frames
-	// or comments, one after the other. They may modify and keep their argument.
+	// or comments, one after the other; nil for none. They may modify and keep their argument.
 	frame, comment func([]byte) []byte
 	// sent is called with each original frame or comment after its replacement was sent. It must
 	// not keep or modify its argument.
@@ -111,7 +111,8 @@ func (h *editingResponseWriter) Write(data []byte) (int, error) {
 }
 
 // writeFrame sends what the edit returns in place of the given frame or comment, and then calls
-// h.edit.sent, unless it is nil. It returns the first error from sending.
+// h.edit.sent, unless it is nil. If sending fails, writeFrame returns the error and does not call
+// h.edit.sent.
 func (h *editingResponseWriter) writeFrame(frame []byte) error {
 	change := h.edit.frame
 	if !sse.HasFields(frame) {
@@ -225,8 +226,8 @@ func (a *completeResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// refuse turns a, the response to the request v, into a refusal with the given status and text. The
-// refusal has the form in which the dialect reports problems.
+// refuse turns a, the response to the request v, into a refusal with the given status code. The
+// argument text is the error message. The body has the form in which the dialect reports problems.
 func (a *completeResponse) refuse(v parsedRequest, status int, text string) {
 	problem := spec.Event{Kind: spec.Problem, StatusCode: status, Text: text}
 	encoded := v.dialect.Operation(v.raw).EncodeResponse(problem)

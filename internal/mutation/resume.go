@@ -34,8 +34,9 @@ type framesByRun struct {
 	frames map[string][][]byte // by run id
 }
 
-// recorder returns a function that records a frame of the response to the request v and returns it
-// unchanged.
+// recorder returns a function that records its argument, a frame of the response to the request v,
+// for the run of v, and returns it unchanged. A frame that is equal to a recorded frame of the run
+// is not recorded again.
 func (r *framesByRun) recorder(v parsedRequest) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
 		r.mu.Lock()

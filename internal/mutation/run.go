@@ -41,15 +41,15 @@ type RunOptions struct {
 }
 
 // A Report holds the outcomes of the mutants that were run. In each dialect, the suite was also run
-// against the correct server and the [Canary]. If their outcomes were wrong, InvalidReasons is not
-// empty.
+// against the correct server and the [Canary]. If a correct server failed or a canary was not
+// killed, InvalidReasons is not empty.
 type Report struct {
-	Dialects       []*dialect.Dialect // the dialects that were selected, in the order of the options
+	Dialects       []*dialect.Dialect // the field Dialects of the RunOptions
 	Mutants        []*Mutant          // all mutants of the dialects, run or not, as [All] returns them
 	Outcomes       []Outcome          // one for each mutant and dialect that was run, in the order of Mutants
 	InvalidReasons []string           // why the outcomes prove nothing; empty if they are valid
 	Retried        int                // number of repeated runs, including those of correct servers and the canary
-	IsComplete     bool               // the options select every mutant in every dialect to which it applies
+	IsComplete     bool               // the RunOptions select every mutant in every one of their dialects to which it applies
 }
 
 // A job is one run of the suite in a dialect. The suite runs against the mutant or, if mutant is
@@ -206,9 +206,9 @@ func (j passingScenarios) scenariosFor(m *Mutant) (names []string) {
 // isZero reports whether o is the zero Outcome, which stands for a job that has not been run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected reports whether o is an expected outcome of the job. The correct server must have no
-// failures, the canary must be killed, and any other mutant must be killed without over-kills
-// (failures that its defect does not explain).
+// isAsExpected reports whether o is an expected outcome of the job: for the correct server, no
+// failures; for the canary, that it was killed; for any other mutant, that it was killed without
+// over-kills (failures that its defect does not explain).
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:

@@ -54,10 +54,10 @@ var stateMutants = []*Mutant{
 	},
 }
 
-// shareMembers returns a function that merges the states of all threads. It adds the members of the
-// states in earlier calls to the state e.Text, a JSON object. Of members with the same name, the
-// latest one counts. If e.Text is not a JSON object, it is not changed. The function may be called
-// concurrently.
+// shareMembers returns a function that adds the members of the states in all its earlier calls to
+// the state e.Text, a JSON object. If several states have a member with the same name, the value in
+// the latest call counts. If e.Text is not a JSON object, the function does nothing. It may be
+// called concurrently.
 func shareMembers() func(e *spec.Event) {
 	var mu sync.Mutex
 	shared := map[string]any{}

@@ -48,10 +48,10 @@ type openStream struct {
 // end of its run. It is longer than the time for which the suite waits.
 const maxHeld = 30 * time.Second
 
-// endCanceled returns a middleware that silences streams when [PrimaryUser] sends a valid request
-// to cancel a run, and calls end with the request for the stream when the stream should end. It
-// affects the open streams of the run that the cancel request names or, if that names only a
-// thread, all open streams of that thread.
+// endCanceled returns a middleware that sends nothing more in the streams of a run after
+// [PrimaryUser] has sent a valid request to cancel the run. If the cancel request names only a
+// thread, this applies to all open streams of the thread. When the server ends such a stream, the
+// middleware calls end with the request for the stream; the body ends when end returns.
 func endCanceled(end func(*http.Request)) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var open sync.Map // set of *openStream

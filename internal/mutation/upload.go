@@ -62,8 +62,9 @@ var uploadSignedMutants = []*Mutant{
 
 // signUnknownFile returns a middleware that makes the server sign links for files that do not
 // exist. In place of a refusal with status 404, it sends the last successful response to a request
-// to sign a link, if there was one. In that response, it replaces the path with signedPath(asked),
-// where asked is the requested path. If signedPath returns "", it keeps the path.
+// to sign a link, in which it replaces the path with signedPath(asked), where asked is the
+// requested path. If signedPath returns "", it keeps the path. If there was no successful response
+// yet, it sends the refusal.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -323,8 +324,8 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withoutItems returns the decoded JSON value v without certain objects: those that are items of an
-// array, at any depth, and have a member whose value is text. The objects in v are modified in
+// withoutItems returns the decoded JSON value v without the array items, at any depth, that are
+// objects with a member whose value equals the argument text. The objects in v are modified in
 // place.
 func withoutItems(v any, text string) any {
 	isText := func(member any) bool { return member == text }

@@ -44,7 +44,8 @@ var uploadFormMutants = []*Mutant{
 	}),
 }
 
-// refusesOtherBoundaries is a server that reads all forms with the boundary of the first one.
+// refusesOtherBoundaries is a mutant that refuses uploads whose form has another boundary than the
+// first form that it received.
 var refusesOtherBoundaries = uploadMutantWith("refuses-other-boundaries",
 	"a file whose form has another boundary than the first form",
 	func(next dialectHandler) dialectHandler {

@@ -105,10 +105,10 @@ func acceptCredentials(accepts func(authorization string) bool) middleware {
 	})
 }
 
-// ignoreOwnersInOtherCase is a middleware that finds a thread even if the case of its id is wrong,
-// but then does not check the owner of the thread. It affects valid requests for a stream that name
-// a thread of [PrimaryUser] in such a way. The server receives them with the correct id, as if
-// PrimaryUser had sent them.
+// ignoreOwnersInOtherCase is a middleware that ignores the case of letters in the id of a thread,
+// but does not check the owner of a thread whose id is written in a different case. It affects
+// valid requests for a stream that name a thread of [PrimaryUser] by such an id. The server
+// receives them with the correct id, as if PrimaryUser had sent them.
 func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	var started sync.Map // ids of threads of the primary user, by the id in lower case
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

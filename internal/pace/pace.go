@@ -21,7 +21,7 @@ type Pace struct {
 	Chunk  ChunkSize // how texts are split into tokens
 	Speed  float64   // factor for recorded timing: 2 is twice as fast; 0 means 1
 
-	set fieldSet // the fields that Parse found in the value
+	set fieldSet // the fields that Parse read, including those with the value zero
 }
 
 // A Jitter describes how far tokens deviate from the times that [Pace.Rate] defines. The deviation

@@ -27,9 +27,9 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// A namedField is one namedField of a [Pace] or a [Jitter], with the name that it has in scripts.
+// A namedField is one field of a [Pace] or a [Jitter], with the name that it has in scripts.
 type namedField struct {
-	name string // in scripts
+	name string // such as "rate"
 	at   any    // pointer to the field
 }
 

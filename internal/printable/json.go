@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// SortJSON returns a JSON text without insignificant white space and with the members of all
-// objects sorted by name, so that equal values have equal texts. Numbers keep their form: 1.0 and 1
-// differ. ok is false if text is not valid JSON.
+// SortJSON returns text, a JSON value, without insignificant white space and with the members of
+// all objects sorted by name, so that equal values have equal texts. Numbers keep their form: 1.0
+// and 1 differ. If text is not valid JSON, SortJSON returns "" and false.
 func SortJSON(text string) (sorted string, ok bool) {
 	if !json.Valid([]byte(text)) {
 		return "", false

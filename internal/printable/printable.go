@@ -23,8 +23,8 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Count returns the number n followed by a noun, such as "1 check" or "2 checks". The argument noun is
-// in the singular; Count appends an s to it unless n is 1.
+// Count returns the number n followed by a noun, such as "1 check" or "2 checks". The argument noun
+// is in the singular; Count appends an s to it unless n is 1.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -32,9 +32,9 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Prefix returns text if it has at most limit bytes. Otherwise it returns the first limit bytes,
-// but omits an incomplete UTF-8 sequence at their end. The result has at least limit-4 bytes, even
-// if text is not valid UTF-8. It shares the memory of text.
+// Prefix returns text if it has at most limit bytes. Otherwise, it returns the first limit bytes,
+// without an incomplete UTF-8 sequence at their end. It leaves out at most four bytes of them, even
+// if text is not valid UTF-8. The result shares the memory of text.
 func Prefix[T ~string | ~[]byte](text T, limit int) T {
 	if len(text) <= limit {
 		return text

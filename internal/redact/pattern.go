@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A secretForm is one form of a secret, such as its hexadecimal digits. A text is searched for
-// it, both as it is and with its escapes decoded.
+// A secretForm is one form in which a secret can occur in a text, such as the hexadecimal digits of
+// its bytes. It is searched for both in the text as it is and in the text with its escapes decoded.
 type secretForm struct {
 	text   []byte
 	base64 bool // text is a part of Base64 text, and may be broken into lines
@@ -91,8 +91,8 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns the range that must be removed if x, a range of text, matches the pattern. It is
-// x, extended by the Base64 characters directly before and after x that also encode bits of the
+// widen returns the range that must be removed if x, a range of text, matches the pattern. It is x,
+// extended by the Base64 characters directly before and after x that also encode bits of the
 // secret.
 func (p *secretForm) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {

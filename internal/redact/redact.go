@@ -41,11 +41,11 @@ var jsonLiterals = []string{"true", "false", "null", "none"}
 // A Redactor removes a set of secrets from texts. It is safe for concurrent use. A nil *Redactor
 // removes nothing.
 type Redactor struct {
-	placeholder string // replaces a secret
-	numberDigit byte   // replaces the digits of a secret within a JSON number
-	patterns    []secretForm
-	longest     int // length of the longest pattern in bytes
-	shortest    int // length of the shortest pattern in bytes
+	placeholder string       // replaces a secret
+	numberDigit byte         // replaces the digits of a secret within a JSON number
+	patterns    []secretForm // all forms of all secrets
+	longest     int          // length of the longest pattern in bytes
+	shortest    int          // length of the shortest pattern in bytes
 }
 
 // New returns a Redactor for the given secrets. It ignores secrets shorter than [MinSecret] and the

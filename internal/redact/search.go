@@ -178,7 +178,8 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
-// findOccurrences adds to s.found the occurrences of p in v, as ranges of the original text.
+// findOccurrences adds to s.found the ranges of the original text that correspond to the
+// occurrences of p in v, extended as widen does.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretForm) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)

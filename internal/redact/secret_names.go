@@ -66,8 +66,9 @@ func IsCredential(name string) bool {
 // to those for which [IsCredential] returns true.
 type SecretNames []string
 
-// Contains reports whether header fields and query parameters with the given name hold secrets: n
-// contains the name, or [IsCredential] returns true for it. The comparison of names ignores case.
+// Contains reports whether header fields and query parameters with the given name hold secrets,
+// that is, whether n contains the name or [IsCredential] returns true for it. The comparison of
+// names ignores case.
 func (n SecretNames) Contains(name string) bool {
 	return IsCredential(name) || containsName(n, name)
 }

@@ -41,7 +41,7 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	}
 }
 
-// An escapeKind is a syntax of escapes, or a set of them.
+// An escapeKind is one syntax of escapes, or a set of such syntaxes.
 type escapeKind int
 
 // The kinds of escapes. The only supported combination of several kinds is escapes.

@@ -81,7 +81,8 @@ type fixtureConverter struct {
 }
 
 // checkJSON reports whether data, the content of the file, is JSON. If it is not, checkJSON records
-// an error with the line and the column, both from 1, of the first byte that is wrong.
+// an error. Unless data is empty or white space, the error has the line and the column, both from
+// 1, of the first byte that is wrong.
 func (c *fixtureConverter) checkJSON(data []byte) bool {
 	if len(bytes.TrimSpace(data)) == 0 {
 		c.errorf("is empty: want %s", fixtureForm)

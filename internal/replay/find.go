@@ -94,7 +94,7 @@ type candidate struct {
 	binding   *threadBinding // nil if the client's thread is not bound to the recorded one
 	resumeAt  *resumePoint   // where the stream is resumed; nil for its beginning
 	score     int            // sum of flags such as sameThread; higher is better
-	playCount int            // number of times that the exchange or its conversation was replayed, see scoreCandidate
+	playCount int            // how many times the exchange or its conversation was replayed, see scoreCandidate
 }
 
 // compare returns a negative number if a is a better candidate than b, a positive number if b is
@@ -249,7 +249,7 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 // request. What playCount counts depends on the thread of the request:
 //   - no thread: how many times the exchange was replayed
 //   - a thread bound to the recorded thread: how many times the exchange was replayed in this binding
-//   - any other thread: how many bindings the recorded conversation has
+//   - any other thread: how many bindings of the recorded conversation were created, dropped or not
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {

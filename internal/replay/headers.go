@@ -8,9 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// hopByHopHeaders lists the header fields that are neither replayed nor forwarded. They concern a
-// single connection (RFC 9110, section 7.6.1), a proxy, or the length of the body that is sent.
-// Proxy-Authorization is not in the list; code that forwards a header must remove it as well.
+// hopByHopHeaders lists the header fields that are not copied when a response is replayed or a
+// message is forwarded. They concern a single connection (RFC 9110, section 7.6.1), a proxy, or the
+// length of the body that is sent. Proxy-Authorization is not in the list; code that forwards a
+// header must remove it as well.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",

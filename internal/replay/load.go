@@ -117,8 +117,9 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of err without the path of a file, which a problem has in a separate
-// field. If err contains an [fs.PathError], the result is "cannot be read: " followed by the cause.
+// withoutPath returns the text of err for a problem, whose file is in a separate field. If err
+// contains an [fs.PathError], the result is "cannot be read: " followed by the cause, without the
+// path. Otherwise, it is the unchanged text of err.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()

@@ -183,8 +183,8 @@ type responseForwarder struct {
 
 // forward sends the client the part of the response that has not been sent yet. The argument
 // received is the response of the recorded server so far. The first call sends only the status and
-// the header, without hop-by-hop fields. If the client has left, forward returns true, which makes
-// the recorder stop receiving.
+// the header, without hop-by-hop fields other than Content-Length. If the client has left, forward
+// returns true, which makes the recorder stop receiving.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status

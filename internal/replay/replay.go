@@ -73,7 +73,7 @@ type replayableExchange struct {
 	conversation *replayableConversation
 	operation    *dialect.Operation
 	method       string     // method of the request; if "", the request was not recorded and any request matches
-	startsRun    bool       // no earlier request with the same operation and thread has the same run id
+	startsRun    bool       // no earlier request for the same operation and thread named the same run
 	request      spec.Event // the parsed request
 	key          matchKey   // of the request
 	response     spec.Response
@@ -126,10 +126,10 @@ type Response struct {
 	arrivals []spec.Arrival // when the parts of the body arrived
 }
 
-// TimedChunks returns an iterator over the parts of the body, each with the time from the request
-// at which the server must send it. The parameter speed is relative to the recording: 2 means twice
-// as fast. If speed is not positive or the response has no recorded times, all times are 0. The
-// caller must not modify the parts.
+// TimedChunks returns an iterator over the parts of the body, each with the time, measured from the
+// request, at which it is due. The parameter speed is relative to the recording: 2 means twice as
+// fast. If speed is not positive or the response has no recorded times, all times are 0. The caller
+// must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

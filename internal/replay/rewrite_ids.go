@@ -10,8 +10,8 @@ import (
 
 // newResponse returns the response of x for the current client. The map ids holds the id to use for
 // each recorded id. In the body, newResponse replaces recorded ids that are complete JSON strings.
-// In the header, it replaces those that are complete words. A response with a content coding is not
-// changed. If from is not nil, the body begins at that resume point.
+// In the header, it replaces those that are complete words. It replaces no ids if the response has
+// a content coding. If from is not nil, the body begins at that resume point.
 func (x *replayableExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{

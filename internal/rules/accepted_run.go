@@ -142,9 +142,9 @@ checks judge later ones. A run that fails does not finish, so its prompt must st
 	}),
 }
 
-// minAcceptedRun is the least time between a request and the end of a run for which
-// AcceptsBeforeEnd judges the reply to that request. With less time, the reply may be late because
-// the machine is busy.
+// minAcceptedRun is the minimum time from a request to the end of a run. If the run ends sooner,
+// AcceptsBeforeEnd does not judge whether the reply to the request comes before that end, because
+// the reply may be late only because the machine is busy.
 const minAcceptedRun = time.Second
 
 // AcceptsBeforeEnd judges whether the response that accepts a run comes before the run can have

@@ -63,13 +63,13 @@ func (s *unresumedStreamTracker) sees(e spec.Event) bool {
 }
 
 // isUnrequested reports whether request asks for the stream of a run that no earlier request of the
-// conversation is known to have started. The argument must be the field request of a
+// conversation is known to have started. The argument must be the field request of an
 // [unresumedStreamTracker], whose Text is the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
-// eachStream returns a newWatcherFunc that calls w at the start of each stream that a
+// eachStream returns a newWatcherFunc that calls w at the start of each stream that an
 // [unresumedStreamTracker] follows. The argument request of w is the request for the stream. The
 // function that w returns is then called with each event of the stream, in order; see
 // [unresumedStreamTracker.sees].

@@ -13,9 +13,9 @@ var continueChecks = []*spec.Check{ClientCallRunSucceeds, ResultContinues, Resum
 // client has to run.
 var ClientCallRunSucceeds = &spec.Check{
 	ID: "tool.client-call-run-succeeds",
-	Doc: `a run that leaves a call to the client ends with success
+	Doc: `a run with a call that the client must answer ends with success
 
-A call that is left to the client is not a failure: the client returns its result in the next request.
+Such a call is not a failure: the client returns its result in the next request.
 A run with an interrupt for another tool call is not judged.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
@@ -29,7 +29,7 @@ A run with an interrupt for another tool call is not judged.`,
 				waitsForOther = waitsForOther || e.Call != "" && !calls.isLeftToClient(calls.byID[e.Call])
 			case isTerminal(e) && c.openClientCalls > 0 && !waitsForOther:
 				p.Judge(e, e.Kind == spec.RunEnd && (e.Status == "" || e.Status == "success"),
-					"the run leaves a call to the client and ends with %s; expected success", describeEnd(e))
+					"the run has a call that the client answers in a later request, and ends with %s; expected it to end with success", describeEnd(e))
 			}
 		})(p)
 	},

@@ -30,11 +30,11 @@ response must have the id.`,
 				case !x.request.Valid() || want == "" || e.Kind == spec.Problem:
 				case slot(e) == "":
 					if e.Kind == spec.RunEnd && x.response.IsStream() && isRunRequest(x.request) {
-						p.Judge(e, isNamed, "no event of the response names a %s id; expected %q, as requested", noun, want)
+						p.Judge(e, isNamed, "no event of the response has a %s id; expected %q, the id in the request", noun, want)
 					}
 				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
 					isNamed = true
-					p.Judge(e, slot(e) == want, "response names %s id %q; expected %q, as requested", noun, slot(e), want)
+					p.Judge(e, slot(e) == want, "response has the %s id %q; expected %q, the id in the request", noun, slot(e), want)
 				}
 			})(p)
 		},

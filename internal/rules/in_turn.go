@@ -200,8 +200,11 @@ The same is required of sections of reasoning. The id of a message that has ende
 		case e.Kind.Phase() == "start":
 			p.Judge(e, !isOpen, "%s comes while %s %q is already open; expected its end first",
 				displayName(e), key.subject, key.message)
+		case e.Kind.Phase() == "end":
+			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected one start before it, and no other end",
+				displayName(e), key.subject, key.message)
 		default:
-			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected the start first",
+			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected it after the start and before the end",
 				displayName(e), key.subject, key.message)
 		}
 	}, "message", "reasoning"),

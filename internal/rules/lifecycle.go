@@ -214,7 +214,7 @@ var RunIDIsStable = &spec.Check{
 			if e.Kind.Subject() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
 				return
 			}
-			p.Judge(e, id == "" || e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
+			p.Judge(e, id == "" || e.Run == id, "got run id %q; expected %q, as in the earlier events", e.Run, id)
 			id = e.Run
 		}
 	}),
@@ -291,8 +291,8 @@ var CreatedIsStable = &spec.Check{
 			if e.Kind.Subject() != "run" || e.Created == "" {
 				return
 			}
-			p.Judge(e, created == "" || e.Created == created, "got start time %s; expected %s, as in the events before",
-				e.Created, created)
+			p.Judge(e, created == "" || e.Created == created,
+				"got %s as the time at which the run began; expected %s, as in the earlier events", e.Created, created)
 			created = e.Created
 		}
 	}),

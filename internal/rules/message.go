@@ -267,7 +267,8 @@ var MessageIDsUnique = &spec.Check{
 		b := states.byID[e.Message]
 		isNew := b == nil || !b.ended
 		if !isNew && e.Kind.Phase() == "end" {
-			p.Judge(e, false, "%s repeats the end of %s; expected one end per message", displayName(e), messageName(e.Message))
+			p.Judge(e, false, "%s ends %s again; expected one end, or a new id if this is another message",
+				displayName(e), messageName(e.Message))
 			return
 		}
 		p.Judge(e, isNew, "%s reuses the id %q of a message that has already ended; expected a new id",

@@ -71,9 +71,10 @@ func (t *messageContentParts) observe(e spec.Event) {
 	}
 }
 
-// values returns the value of each content part, in the order of the indexes. The value is the
-// complete one if an event had it, and otherwise the joined deltas. If emptied is true, the value
-// of a part whose end has no value is "" instead of the joined deltas. The method sorts t.order.
+// values returns the value of each content part, in the order of the indexes. It is the complete
+// value that an event had or, if there was none, the joined deltas. If emptied is true, it is ""
+// for a part without a complete value whose end event has no value or an empty one. The method
+// sorts t.order by index.
 func (t *messageContentParts) values(emptied bool) (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {

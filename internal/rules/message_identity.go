@@ -14,8 +14,8 @@ func isRoleName(messageType string) bool {
 	return slices.Contains([]string{"assistant", "user", "system", "tool"}, messageType)
 }
 
-// messageName returns a description of the message with the given id for use in the message of a
-// finding.
+// messageName returns a description of the message with the given id for use in a finding. The id
+// is "" if the message has none.
 func messageName(id string) string {
 	if id == "" {
 		return "a message without an id"

@@ -23,10 +23,10 @@ func TestMessages(t *testing.T) {
 		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message (status in_progress); expected its start`},
 		{"content-bad-completed-twice", "content.ends-once", `event content (status completed, type text) comes after content 0 of message "m1" was completed; expected no further event of it`},
 		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi", but the completed text is "Ho"; expected them to be equal`},
-		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes, different from byte 100 on), ` +
+		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes, first difference at byte offset 100), ` +
 			`but the completed text is …"` + strings.Repeat("é", 40) + `" (140 bytes); expected them to be equal`},
 		{"message-bad-same-id", "message.ids-unique", `event message (status in_progress) reuses the id "m1" of a message that has already ended; expected a new id`},
-		{"message-bad-ended-twice", "message.ids-unique", `event message (status completed) repeats the end of message "m1"; expected one end per message`},
+		{"message-bad-ended-twice", "message.ids-unique", `event message (status completed) ends message "m1" again; expected one end, or a new id if this is another message`},
 		{"run-bad-message-status-back", "run.status-moves-forward", `message "msg_1" went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-status-back", "run.status-moves-forward", `run went from in_progress back to created; a status must not move backwards`},
 		{"run-bad-output-missing", "run.output-is-complete", `output lists 1 message ("msg_2"), but 2 messages were completed: "msg_1", "msg_2"; expected exactly the messages completed in this run, in order of completion`},
@@ -44,8 +44,8 @@ func TestMessages(t *testing.T) {
 		{"tool-bad-never-ends", "tool.result-after-call", `result of call "a" comes before the end of the call; expected event "tool-call-end" first`},
 		{"tool-bad-result-first", "tool.result-after-call", `got a result for call "b", which was not made; expected the call first`},
 		{"tool-bad-after-interrupt", "interrupt.is-last", `event "text" comes after an interrupt; expected the end of the run`},
-		{"script-bad-tool-none", "script.tool", "got no tool calls; expected 1 call of lookup"},
-		{"script-bad-client-tool", "script.client-tool", "got 2 tool calls; expected 1 call of paint"},
+		{"script-bad-tool-none", "script.tool", "got no tool calls; expected 1 call to lookup"},
+		{"script-bad-client-tool", "script.client-tool", "got 2 tool calls; expected 1 call to paint"},
 		{"script-bad-error-silent", "script.error", `got event "error" without an error message (the event has no "error"); expected one that contains "no luck"`},
 		{"script-bad-error", "script.error", `got text "Hm." before the failure; expected none`},
 		{"script-bad-text", "script.text", `got text "one too"; expected the text "one two"`},

@@ -47,8 +47,9 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record updates o after the exchange x: it adds a run that the request started, and removes a run
-// whose end was seen.
+// record updates o after the exchange x: it adds a run that the request started or continued, and
+// removes a run whose end was seen. If the request was refused or names no thread, record does
+// nothing.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.response.IsStream()
 	if thread == "" || !x.isAccepted() {
@@ -76,8 +77,9 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// recordCancel updates o after a cancel request was accepted. If the request names only a thread,
-// the run that it cancels may lock the thread for lockTimeout, even if its stream ends earlier.
+// recordCancel updates o with request, a cancel request that was accepted. If the request names a
+// thread and no run, the run that it cancels may lock the thread for lockTimeout, even if its
+// stream ends earlier. Otherwise, recordCancel does nothing.
 func (o openRuns) recordCancel(request spec.Event) {
 	if request.Run != "" || request.Thread == "" {
 		return
@@ -96,7 +98,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame adds e, the next frame of the stream, to x. The frame must not be a refusal.
+// observeFrame adds e, the next frame of the stream, to x. The caller must not pass a run.refused
+// event.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

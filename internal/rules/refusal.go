@@ -55,7 +55,7 @@ func (x exchange) isAccepted() bool { return x.status()/100 == 2 && !x.refusedIn
 func (x exchange) isCancel() bool { return x.request.Facts().Reply == spec.CancelAccepted }
 
 // isComplete reports whether the server accepted the request and the transfer of the response was
-// not cut off. A body that the client stopped reading counts as complete.
+// not cut off; see isCutOff. A body that the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
 // isCutOff reports whether the transfer of the response was cut off before the stream had a
@@ -94,9 +94,9 @@ func (x exchange) String() string {
 }
 
 // requiresCompleteBody reports whether it is certainly wrong to cut off the response. In general,
-// an agent may cut off the transfer to report a failure. It must not do so if the protocol has no
-// terminal event and the request is a test prompt that does not ask for a failure. The request must
-// also ask for a stream, and the OpenAPI document must name a requirement on the operation.
+// an agent may cut off the transfer to report a failure. The result is true only if the protocol
+// has no terminal event, the request asks for a stream with a test prompt that does not ask for a
+// failure, and the OpenAPI document states a requirement on the operation.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !IsFailurePrompt(prompt)
@@ -275,9 +275,9 @@ func (d *operationResponses) observe(p *spec.Pass, x exchange) {
 // judgement counts. The argument satisfied reports whether the response is the required refusal.
 //
 // A required refusal counts only after the operation has accepted a valid request; until then,
-// judge is added to d.pending. Another response counts immediately, unless its status depends on
-// the state of the server, such as 404: it counts only if a valid request for the same thread was
-// accepted before.
+// judge is added to d.pending. Any other response counts immediately or not at all: if its status
+// depends on the state of the server, such as 404, it counts only if a valid request for the same
+// thread was accepted before.
 func (d *operationResponses) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -354,9 +354,13 @@ func isRequestIndependentStatus(status int) bool {
 // status depends on the identity of the client or on the state of the server. The caller must make
 // sure that the thread is not busy; see [openRuns.mayRefuse].
 //
-// The statuses 403, 404, 409 and 410 are not excused for a new run in a thread that has been idle
-// for conflictSettleTime, for a first read (see exchange.isFirstRead), and for a request that is
-// not for a run or a stream, if one with the same subject was accepted before.
+// The statuses 403, 404, 409 and 410 are not excused in these cases:
+//   - The request starts or continues a run whose id is new (see exchange.runKnown), and its thread
+//     has been idle for conflictSettleTime.
+//   - It is a first read; see exchange.isFirstRead.
+//   - It asks neither for a run nor for a stream, a request with the same subject was accepted
+//     before, and its thread has been idle for conflictSettleTime. Requests that name no thread and
+//     cancel requests need no idle thread.
 func (x exchange) isExcused() bool {
 	isJudged := false
 	switch {

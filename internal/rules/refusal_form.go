@@ -70,10 +70,10 @@ type refusalKey struct {
 	operation, form string
 }
 
-// judgeForms judges whether all refusals with the given status have the same form. The map
-// refusals contains, for each key, the head of the first response. The expected form is the one
-// that most operations use. If several forms are equally frequent, it is the one that was seen
-// first. If fewer than two operations returned the status, nothing is judged.
+// judgeForms judges whether all refusals with the given status have the same form. The map refusals
+// contains, for each key, the head of the first response with that key. The expected form is the
+// one that most operations use or, if several forms are equally frequent, the one of them that was
+// seen first. If fewer than two operations returned the status, nothing is judged.
 func judgeForms(p *spec.Pass, refusals map[refusalKey]spec.Event, status int) {
 	var keys []refusalKey
 	operations, count := map[string]bool{}, map[string]int{} // count is by form

@@ -22,23 +22,24 @@ func (x exchange) mayBeBusy(requirement string) bool {
 // refusedFeature determines which requirement the refusal in x counts against. The request of x
 // must be valid.
 //
-// The result what describes the request for a finding, such as "valid request with null for /seed".
-// The result requirement is the id of the first of these that exists:
+// The result description describes the request for a finding, as in "valid request with null for
+// /seed". The result requirement is the id of the first of these that exists:
 //   - the requirement on the feature that newFeature returns
 //   - the requirement that unusualRequirement returns
 //   - the requirement on the operation
 //
-// If the refusal proves nothing about this requirement (see mayBeBusy), the id is "".
-func (x exchange) refusedFeature(accepted requestStatsByOperation) (what, requirement string) {
+// If there is none, or if the refusal proves nothing about this requirement (see mayBeBusy), the id
+// is "".
+func (x exchange) refusedFeature(accepted requestStatsByOperation) (description, requirement string) {
 	feature := accepted.newFeature(x.request)
-	if what = "valid request"; feature.Name != "" {
-		what += " " + feature.Name
+	if description = "valid request"; feature.Name != "" {
+		description += " " + feature.Name
 	}
 	requirement = cmp.Or(feature.Requirement, accepted.unusualRequirement(x.request), x.request.Requirement)
 	if x.mayBeBusy(requirement) {
 		requirement = ""
 	}
-	return what, requirement
+	return description, requirement
 }
 
 // A requestStatsByOperation maps the name of each operation to statistics about its accepted

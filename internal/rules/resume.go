@@ -41,7 +41,7 @@ type streamFrame struct {
 }
 
 // event returns an event that can serve as evidence for a finding about the frame. It has only the
-// fields that were kept.
+// fields that h has.
 func (h streamFrame) event() spec.Event {
 	return spec.Event{
 		Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor,
@@ -91,8 +91,8 @@ type streamsByRun struct {
 	hashSeed     maphash.Seed                 // for the hashes of frames
 }
 
-// streamsByRunOf returns the streams in the conversation. All checks share the value, so they must
-// not modify it.
+// streamsByRunOf returns the streams in the conversation that p judges. All checks share the
+// result, and must not modify it.
 func streamsByRunOf(p *spec.Pass) *streamsByRun {
 	return spec.Shared(p, "streams by run", func() (*streamsByRun, func(spec.Event)) {
 		all := &streamsByRun{
@@ -249,9 +249,9 @@ cursor after the end of the run.`,
 	Watch: eachResumedStream(judgeComplete),
 }
 
-// judgeComplete judges whether t has all events of full, in order, from the one with which it must
-// start; see startIndex. If t was requested without a cursor, it may start with any event of full.
-// Both must be streams of the same run.
+// judgeComplete judges whether t has the same events as full, in the same order, from the first
+// event that t must have; see startIndex. If t was requested without a cursor, it may start with
+// any event of full. The arguments full and t must be streams of the same run.
 func judgeComplete(p *spec.Pass, full, t *observedStream) {
 	next := t.startIndex(full)
 	if t.request.Cursor == "" && len(t.frames) > 0 {
@@ -289,7 +289,7 @@ func judgeComplete(p *spec.Pass, full, t *observedStream) {
 
 // foreignStart reports whether t, which was requested without a cursor, starts directly after the
 // cursor of an earlier request for the run, as if t had been requested with it. It returns that
-// cursor. The argument full must be a stream of the same run.
+// cursor, or "" if ok is false. The argument full must be a stream of the same run.
 //
 // A server that has discarded the events before the start of t also sends such a stream. Therefore,
 // ok is true only if another stream contains earlier events, and was requested without a cursor,

@@ -90,8 +90,9 @@ func (n eventLabel) String() string {
 	return n.text
 }
 
-// quoted returns the name in quotation marks if it is on the wire literally. A description, or a
-// name composed of several members such as "response (status completed)", is returned unchanged.
+// quoted returns the name in quotation marks if it is a single value on the wire. A name composed
+// of several values, such as "response (status completed)", and a description are returned
+// unchanged.
 func (n eventLabel) quoted() string {
 	if n.onWire && !strings.HasSuffix(n.text, ")") {
 		return strconv.Quote(n.text)
@@ -125,8 +126,9 @@ func isTerminal(e spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
 }
 
-// isStateDependentStatus reports whether a server may return the given status even for a valid
-// request because the status depends on the caller's identity or on the state of the server.
+// isStateDependentStatus reports whether status depends on the identity of the client or on the
+// state of the server, so that a server may return it even for a valid request: 401, 403, 404, 409,
+// 410, 429 or 503.
 func isStateDependentStatus(status int) bool {
 	return slices.Contains([]int{401, 403, 404, 409, 410, 429, 503}, status)
 }

@@ -55,9 +55,10 @@ func uniqueIDs(ids []string) (unique []string) {
 	return unique
 }
 
-// compareMessageIDs describes how the message ids in the output of a run differ from the ids of
-// the completed messages. The two lists must not be equal. The result is a part of the message of
-// a finding, after the word "output", such as "lists no messages, but 1 message was completed".
+// compareMessageIDs describes how the message ids in the output of a run differ from the ids of the
+// completed messages. The caller must make sure that the two lists differ. The result is used after
+// the word "output" in the message of a finding, for example "lists no messages, but 1 message was
+// completed".
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -108,8 +109,8 @@ Members that only one of the two has are not compared.`,
 }
 
 // maxCompletions is the maximum number of completed messages with the same id that are compared
-// with the output. It limits the time of the comparison if a server repeats an id very often.
-// Repeated ids are reported by another check.
+// with the output. It limits the time of the comparison if a server completes very many messages
+// with the same id, which another check reports.
 const maxCompletions = 4
 
 // A completedMessage is a message that was completed in a stream. It has only the fields that are
@@ -117,7 +118,7 @@ const maxCompletions = 4
 type completedMessage struct {
 	id, status, role string
 	kind             string // the type of the message
-	parts            []spec.Event
+	parts            []spec.Event // the content parts
 }
 
 // agreesWith reports whether listed, an entry in the output of the run, has the same role, type

@@ -97,9 +97,8 @@ func (r *reportedEndTimes) add(e spec.Event) {
 	}
 }
 
-// latestBefore returns the latest of the end times in the terminal events that arrived at the
-// given time or earlier. It returns "" if there is none. The argument at is measured from the
-// start of the conversation.
+// latestBefore returns the latest of the end times in the terminal events that arrived no later
+// than at, a time since the start of the conversation. It returns "" if there is none.
 func (r reportedEndTimes) latestBefore(at time.Duration) string {
 	if i := sort.Search(len(r), func(i int) bool { return r[i].at > at }); i > 0 {
 		return r[i-1].latest
@@ -117,10 +116,10 @@ func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && request.Facts().Scripted
 }
 
-// reportedSpan returns the time between began and ended, two reported time stamps, and by how much
-// rounding may have shortened it. The span is negative if ended is the earlier of the two. The time
-// stamps are Unix times in milliseconds or, if they are less than 10¹¹, in seconds. The result ok
-// is false if either of them is not an integer, or if their units differ.
+// reportedSpan returns the span from began to ended, two reported time stamps, and the tolerance,
+// by which rounding may have shortened the span. The span is negative if ended is the earlier of
+// the two. The time stamps are Unix times in milliseconds or, if they are less than 10¹¹, in
+// seconds. The result ok is false if either of them is not an integer, or if their units differ.
 func reportedSpan(began, ended string) (span, tolerance time.Duration, ok bool) {
 	const firstMilliseconds = 100_000_000_000 // in seconds, a date in the year 5138
 	b, err := strconv.ParseInt(began, 10, 64)

@@ -79,9 +79,9 @@ func (a *assembledRun) isSuccessful() bool {
 	return a.failure.Kind == "" && !a.cancelled && isCleanEnd(a.bodyEnd)
 }
 
-// hasVisibleFailure reports whether a client can see that the run failed, either by an event or
-// because the transfer was cut off. It also returns true if the last frame cannot be decoded,
-// because that frame may report a failure.
+// hasVisibleFailure reports whether a client can see that the run failed, either by an event that
+// reports the failure or because the transfer was cut off. The result is also true if the last
+// frame cannot be decoded, because that frame may report a failure.
 func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd) || a.endUnknown
 }
@@ -114,8 +114,8 @@ func (a *assembledRun) describeEnd() (clause string) {
 	return clause
 }
 
-// expectedEnd returns " and a successful end" if the result of [assembledRun.describeEnd] is not
-// "", and "" otherwise. It is used after a description of the expected content.
+// expectedEnd returns the words " and a successful end", which follow the description of the
+// expected content in a finding, or "" if the result of [assembledRun.describeEnd] is "".
 func (a *assembledRun) expectedEnd() string {
 	if a.describeEnd() == "" {
 		return ""
@@ -346,11 +346,11 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	if len(calls) > n {
 		evidence = *calls[n].callEvent
 	}
-	p.Judge(evidence, len(calls) == n && a.isSuccessful(), "got %s%s; expected %s of %s%s",
+	p.Judge(evidence, len(calls) == n && a.isSuccessful(), "got %s%s; expected %s to %s%s",
 		pluralize(len(calls), "tool call"), a.describeEnd(), pluralize(n, "call"), tool, a.expectedEnd())
 	for _, u := range calls {
 		if args == "" {
-			p.Judge(*u.callEvent, u.name == tool, "got a call of %s; expected calls of %s", toolName(u.name), tool)
+			p.Judge(*u.callEvent, u.name == tool, "got a call to %s; expected calls to %s", toolName(u.name), tool)
 			continue
 		}
 		evidence := u.callEvent
@@ -360,14 +360,16 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 		arguments := u.arguments.String()
 		got, expected := quoteJSONPair(arguments, args)
 		if arguments == "" {
-			got = "arguments that are missing or not a text"
+			got = "that are missing or not a text"
 		}
-		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args), "got a call of %s with %s; expected %s with %s",
+		p.Judge(*evidence, u.name == tool && sameJSON(arguments, args),
+			"got a call to %s with arguments %s; expected a call to %s with arguments %s",
 			toolName(u.name), got, tool, expected)
 	}
 }
 
-// ofTool returns " of " and the name of a tool for the message of a finding, or "" if name is empty.
+// ofTool returns " of " followed by name, the name of a tool, for the message of a finding. It
+// returns "" if name is "".
 func ofTool(name string) string {
 	if name == "" {
 		return ""
@@ -375,8 +377,8 @@ func ofTool(name string) string {
 	return " of " + name
 }
 
-// toolName returns name for use in the message of a finding. If name is empty, the result is two
-// quotation marks.
+// toolName returns name, the name of a tool, for use in the message of a finding. If name is "",
+// the result consists of two quotation marks.
 func toolName(name string) string { return cmp.Or(name, `""`) }
 
 // ScriptRecall judges whether a target that is asked for the previous prompt of the conversation

@@ -92,10 +92,10 @@ The text has them in the order of the request, or in that of the calls.`,
 	}),
 }
 
-// toolResults returns the new results of client tools in the request of the run, in order. These
-// are the results after the last message of the user or the assistant; earlier ones are part of the
-// history. The result is nil unless the request continues a run whose prompt asked for a call of a
-// client tool.
+// toolResults returns the new results of client tools in the request of the run, in the order of
+// the request. New results are those after the last message of the user or the assistant; earlier
+// ones are part of the history. The result is nil unless the request continues a run whose prompt
+// asked for a call of a client tool.
 func (a *assembledRun) toolResults() (results []spec.Event) {
 	if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
 		return nil

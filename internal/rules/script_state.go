@@ -179,7 +179,7 @@ func hasJSON(got, want string) bool {
 	return json.Unmarshal([]byte(got), &x) == nil && json.Unmarshal([]byte(want), &y) == nil && hasMembers(x, y)
 }
 
-// hasMembers reports the same as hasJSON, but for decoded JSON values.
+// hasMembers is like hasJSON, but got and want are decoded JSON values.
 func hasMembers(got, want any) bool {
 	members, ok := want.(map[string]any)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 // timers are rounded to milliseconds.
 const timerError = 2 * time.Millisecond
 
-// isTimed reports whether it is known when the events of the run arrived.
+// isTimed reports whether the times at which the events of the run arrived are known.
 func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 
 // textPieces returns the pieces of text of the answer, message by message, in the order in which
@@ -41,9 +41,10 @@ func (a *assembledRun) textPieces() (all []textFragment) {
 //
 // No text may arrive before the requested time has passed since the request. In addition, before
 // the text, there must be a time without any event that is at least three quarters as long; the
-// last quarter is a tolerance for events that arrive late. The time without events is not judged if
-// the client had received the stream for less than three quarters of the requested time when the
-// text arrived, for example because it requested the stream late.
+// last quarter is a tolerance for events that arrive late. The time without events is judged only
+// if the prompt asks for a time from minSilence to maxSilence. It is not judged if the text arrived
+// less than three quarters of the requested time after the first event of the stream, for example
+// because the client requested the stream late.
 func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 	ms, err := strconv.Atoi(argument)
 	pieces := a.textPieces()

@@ -11,8 +11,8 @@ import (
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
 // eachSequenceNumber returns a newWatcherFunc that calls judge with each frame e that has a
-// sequence number, except the first one of a stream. The argument before is the previous frame that
-// has a sequence number. The arguments n and last are the sequence numbers of e and of before.
+// sequence number, except the first one of a stream. The argument before is the previous frame of
+// the stream that has one. The arguments n and last are the sequence numbers of e and of before.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) newWatcherFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -99,8 +99,8 @@ var SequenceNeverFalls = &spec.Check{
 	}),
 }
 
-// dataLines returns the lines of frame that begin with "data", which hold the data of the event.
-// The other lines, such as a retry field, are not part of it.
+// dataLines returns the lines of frame that begin with "data", which hold the data of the event,
+// joined by newlines. It leaves out all other lines, such as a retry field.
 func dataLines(frame []byte) string {
 	lines := strings.FieldsFunc(string(frame), func(r rune) bool { return r == '\r' || r == '\n' })
 	isOther := func(line string) bool { return !strings.HasPrefix(line, "data") }

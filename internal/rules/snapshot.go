@@ -59,7 +59,7 @@ type streamedToolCall struct {
 	ended     bool            // whether the last event was the end
 }
 
-// A streamedText is the text of a message or of a section of reasoning.
+// A streamedText is the text of a message or of a section of reasoning, as it was streamed so far.
 type streamedText struct {
 	text   strings.Builder // the joined deltas
 	starts int             // number of start events

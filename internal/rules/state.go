@@ -53,7 +53,7 @@ func isAnswer(e spec.Event) bool {
 type trackedAgentState struct {
 	text  string // the state, as JSON
 	lane  string // the agent that the last state event is about; see [spec.Event.Lane]
-	known bool   // whether text is the current state
+	known bool   // whether text is the current state; if false, the current state is unknown
 }
 
 // observe updates the state with e, which must be a snapshot or a delta. It judges whether a delta

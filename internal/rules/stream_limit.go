@@ -35,9 +35,9 @@ func (x *exchange) opensStream() bool {
 	return x.status()/100 == 2 && x.response.IsStream()
 }
 
-// respondedAt returns the time at which the client had the response, and the server had therefore
-// decided how to respond. It is the time of the first event of a stream or, if no stream was
-// opened, the end of the body, measured from the start of the conversation.
+// respondedAt returns a time by which the server had decided how to respond, measured from the
+// start of the conversation. It is the time at which the client received the first event of the
+// stream or, if no stream was opened, the end of the body.
 func (x *exchange) respondedAt() time.Duration {
 	if x.opensStream() {
 		return x.firstBodyEvent.At

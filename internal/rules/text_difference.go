@@ -18,9 +18,9 @@ const maxShownText = 80
 // differs.
 //
 // If either text is longer than maxShownText, each result ends with the length of its text in
-// bytes, in parentheses. In quotedGot, the parentheses also contain the offset of the first byte
-// that differs, or state that got is the beginning of want. That is left out if got is empty or
-// equals want.
+// bytes, in parentheses. If got is not empty and differs from want, the parentheses in quotedGot
+// also contain the offset of the first byte that differs, or state that one of the texts is the
+// beginning of the other.
 func quotePair(got, want string) (quotedGot, quotedWant string) {
 	return quotePairWith(quote, got, want)
 }
@@ -41,7 +41,7 @@ func quoteJSONPair(got, want string) (quotedGot, quotedWant string) {
 	}, got, want)
 }
 
-// quotePairWith is like quotePair, but calls the function quote to quote texts and excerpts.
+// quotePairWith is like quotePair, but calls quote to put a text or an excerpt in quotation marks.
 func quotePairWith(quote func(string) string, got, want string) (quotedGot, quotedWant string) {
 	n := commonPrefixLen(got, want)
 	quotedGot, quotedWant = excerptAround(got, n, quote), excerptAround(want, n, quote)
@@ -53,8 +53,10 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 	case got == want || got == "":
 	case n == len(got):
 		difference = ", the beginning of the expected text"
+	case n == len(want):
+		difference = ", the expected text and more"
 	default:
-		difference = fmt.Sprintf(", different from byte %d on", n)
+		difference = fmt.Sprintf(", first difference at byte offset %d", n)
 	}
 	return fmt.Sprintf("%s (%s%s)", quotedGot, pluralize(len(got), "byte"), difference),
 		fmt.Sprintf("%s (%s)", quotedWant, pluralize(len(want), "byte"))
@@ -101,9 +103,10 @@ func commonPrefixLen(a, b string) (n int) {
 // quoted, followed by an ellipsis.
 func quoteStart(s string) string { return excerptAround(s, 0, quote) }
 
-// excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise, it quotes only
-// about maxShownText bytes around the byte at offset n, and does not split a character. An
-// ellipsis outside the quotation marks stands for the text left out at the start or the end.
+// excerptAround returns quote(s) if s has at most maxShownText bytes. Otherwise, it calls quote
+// only with about maxShownText bytes of s around the byte at offset n, without splitting a
+// character. In the result, an ellipsis outside the quotation marks stands for the text that is
+// left out at the start or the end. The function quote puts its argument in quotation marks.
 func excerptAround(s string, n int, quote func(string) string) string {
 	if len(s) <= maxShownText {
 		return quote(s)

@@ -263,13 +263,13 @@ type toolCalls struct {
 	byID            map[string]*callState // by call id
 	openClientCalls int                   // number of calls of client tools that have ended and have no result
 
-	// halted is whether an interrupt or a failure stopped the run. A call may then lack its result
-	// for this reason, and is not necessarily left to the client.
+	// halted is whether an interrupt or a failure stopped the run. If so, a call without a result
+	// does not necessarily wait for a result from the client.
 	halted bool
 }
 
-// callTrackerOf returns the tracker of the tool calls in the conversation. All checks share it, so
-// they must not modify it.
+// callTrackerOf returns the tracker of the tool calls in the conversation that p judges. All checks
+// share the tracker, and must not modify it.
 func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	streams := streamsOf(p)
 	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {
@@ -278,8 +278,8 @@ func callTrackerOf(p *spec.Pass) *clientCallTracker {
 	})
 }
 
-// observe makes e the current event: it adds the previous event to the tool calls. At the start of
-// a stream, it removes all calls.
+// observe makes e the current event, and updates the tool calls with the event that was the current
+// one before. If e is the start of a stream, observe removes the calls of the previous stream.
 func (c *clientCallTracker) observe(e spec.Event) {
 	if c.pending != nil {
 		c.update(*c.pending)
@@ -328,7 +328,7 @@ func (c *clientCallTracker) update(e spec.Event) {
 
 // eachToolStream returns a newWatcherFunc that calls judge with each event e of the streams that
 // may have calls of client tools; see clientCallTracker. The argument c holds the tool calls of the
-// stream and does not yet include e. All checks share it, so judge must not modify it.
+// stream before e. All checks share c, so judge must not modify it.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)

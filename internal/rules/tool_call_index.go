@@ -9,7 +9,7 @@ type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call; see positionOf
 	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
-	unanswered       candidateToolCalls                // the calls without a result, in order, and some with one
+	unanswered       candidateToolCalls                // the calls without a result, in the order of their first events; may also have calls with one
 }
 
 // A candidateToolCalls lists the tool calls to which an event may belong. The field all holds every
@@ -79,9 +79,9 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 }
 
 // findAt returns the first call at the position of e (see positionOf) for which fits returns true,
-// or nil if there is none or if e names no message. The map places has the calls by position.
-// findAt removes the calls before the result from the list for that position. Once fits has
-// returned false for a call, it must therefore never return true for that call.
+// or nil if there is none or if e names no message. The map places maps each position to its calls.
+// findAt removes the calls before the result from that map. Once fits has returned false for a
+// call, it must therefore never return true for that call.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {

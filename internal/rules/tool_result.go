@@ -90,8 +90,8 @@ The next request answers each interrupt by its id.`,
 	}),
 }
 
-// A requestedInputs holds the tool calls and the interrupts that the streams of a conversation have
-// sent so far, which the client may answer.
+// A requestedInputs is the set of the tool calls and interrupts that the streams of a conversation
+// have sent so far. The client may answer them.
 type requestedInputs map[pendingInputKey]bool
 
 // A pendingInputKey identifies a tool call or an interrupt by its thread, subject and id. The

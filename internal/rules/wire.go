@@ -169,7 +169,8 @@ func hasFlaw(e spec.Event, k spec.DecodeFlawKind) bool {
 	return slices.ContainsFunc(e.Flaws, func(f spec.DecodeFlaw) bool { return f.Kind == k })
 }
 
-// fieldName matches what looks like the name of an SSE field, such as "event".
+// fieldName matches a text that may be the name of an SSE field, such as "event". It also matches
+// the empty text.
 var fieldName = regexp.MustCompile(`^[a-z-]*$`)
 
 // FramesHaveDataOnly judges whether data is the only SSE field of each frame.
@@ -277,7 +278,7 @@ stream without a terminal event is judged if a request canceled its thread; run.
 
 // judgeBodyEnd judges whether the body of x was transferred completely, as its framing announces.
 // It does nothing unless e is the event for the end of the body. A stream that was truncated before
-// a terminal event is not judged, but added to *cut.
+// its terminal event and its in-band terminator is not judged, but added to *cut.
 func judgeBodyEnd(p *spec.Pass, x *exchange, e spec.Event, cut *[]completedStream) {
 	mayBreakOff := x.runFailed && !x.request.Facts().Promised.HasEndEvent
 	ended := x.runEnded && !mayBreakOff || x.streamDone
@@ -314,9 +315,9 @@ that was resumed from a cursor, because no event might come after the cursor.`,
 			}
 			switch what := spec.DescribeOverrun(e.Err); {
 			case streams.isOpen && !isUnrequested(streams.request):
-				p.Judge(e, what == "", "stream %s; expected it to end within the client's limits", what)
+				p.Judge(e, what == "", "stream %s; expected the server to end it before that", what)
 			case x.status() > 0 && !x.response.IsStream() && x.request.Operation != "":
-				p.Judge(e, what == "", "reply %s; expected it to end within the client's limits", what)
+				p.Judge(e, what == "", "reply %s; expected the server to end it before that", what)
 			}
 		})(p)
 	},

@@ -46,7 +46,7 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 				l.bodyEnd.At > l.request.At && !a.exchanges.isCanceled(l) {
 				before := l.firstDelta.At - l.firstFrame.At
 				p.Judge(l.firstFrame, before >= silence/2,
-					"the start of the run came %v before the first delta; expected at least %v, as the prompt asks to be idle in between",
+					"the first event arrived only %v before the first delta; expected at least %v, because the prompt asks the agent to wait",
 					before.Round(time.Millisecond), (silence / 2).Round(time.Millisecond))
 			}
 		}
@@ -90,9 +90,10 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 
 // judgeTogether judges whether the server sends streams concurrently if they were requested
 // together. Streams were requested together if all of them were requested before the first one had
-// sent its last delta. They are a violation if the deltas of each begin only after those of the one
-// before have ended. Only streams whose deltas took at least half of the time that the prompts ask
-// for are judged, because a client that stalls may receive others one after the other.
+// sent its last delta. The server violates the requirement if each stream sends its first delta
+// only after the previous stream has sent its last one. Groups of fewer than minTogether streams
+// are not judged. Neither are streams whose deltas took less than half of the time that the prompts
+// ask for, because a client that stalls may receive them one after the other.
 func judgeTogether(p *spec.Pass, a *runTimeline) {
 	var group, slow []*completedStream // in the order of their first deltas
 	for i := range a.streams {
@@ -153,9 +154,9 @@ const minDeltaInterval = 10 * time.Millisecond
 // stream.
 const minCountedDeltas = 8
 
-// maxPause returns the limit on the counted length of a pause between two deltas that are
-// requested at the given interval. Without this limit, a stream that holds back all deltas but the
-// first would pass because of its one long pause.
+// maxPause returns the longest time for which a pause between two deltas counts if deltas are
+// requested at the given interval; a longer pause counts as this time. Without this limit, a stream
+// that holds back all deltas but the first would pass because of its one long pause.
 func maxPause(interval time.Duration) time.Duration {
 	return min(3*interval, interval+500*time.Millisecond)
 }

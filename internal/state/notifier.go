@@ -12,9 +12,9 @@ const MaxCanceled = 1024
 // A Notifier implements the methods Watch and Canceled of [Store].
 type Notifier struct {
 	mu         sync.Mutex
-	watchers   map[string][]chan struct{} // by thread
-	canceled   chan RunRef                // what Canceled returns
-	setWatched func(thread string, watched bool)
+	watchers   map[string][]chan struct{}        // channels returned by Watch, by thread
+	canceled   chan RunRef                       // what Canceled returns
+	setWatched func(thread string, watched bool) // as for NewNotifier; never nil
 }
 
 // NewNotifier returns a notifier without watchers. The parameter maxCanceled is the capacity of the
@@ -50,7 +50,8 @@ func (b *Notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	})
 }
 
-// Notify wakes all watchers of a thread by sending a value to their channels. It never blocks.
+// Notify wakes all watchers of a thread: it sends a value to each of their channels that is not
+// full. It never blocks.
 func (b *Notifier) Notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,8 +63,9 @@ func (b *Notifier) Notify(thread string) {
 	}
 }
 
-// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full, it does
-// nothing; the process that executes the run then learns of the cancellation from Append.
+// NotifyCanceled sends run to the channel that Canceled returns. If the channel is full,
+// NotifyCanceled does nothing; the process that executes the run then learns of the cancellation
+// from Append.
 func (b *Notifier) NotifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

@@ -30,7 +30,7 @@ const MaxReadBytes = 64 << 10
 // Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
 // which it keeps its data.
 var (
-	// ErrNotOwner means that the owner of the thread is not the Owner of the RunRequest.
+	// ErrNotOwner means that the thread belongs to another user than the Owner of the RunRequest.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has
 	// ended.
@@ -62,7 +62,7 @@ type StartRunResult struct {
 	Existed       bool      // the run existed before and is unchanged
 	TaskID        string    // the TaskID of the request that started the run
 	StartedAt     time.Time // when the run was started
-	FirstMessage  int64     // number of the first message of the run, or of the next message if it has none
+	FirstMessage  int64     // Seq of the first message of the run or, if it has none, of the next message in the thread
 }
 
 // A Thread is the state of a conversation.
@@ -122,12 +122,13 @@ type Resetter interface {
 }
 
 // A Store keeps threads, their messages and the logs of their runs. Its methods are safe for
-// concurrent use. They return an error if the medium fails, for example because a disk is full or a
-// server is unreachable. They return within seconds even if the context has no deadline. A store
-// continues to work after a failure of its medium has ended.
+// concurrent use. They return an error if the medium, in which the store keeps its data, fails, for
+// example because a disk is full or a server is unreachable. They return within seconds even if the
+// context has no deadline. A store continues to work after a failure of its medium has ended.
 type Store interface {
-	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
-	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
+	// StartRun adds a run to its thread. If the run exists already, it is left unchanged and
+	// Existed is true in the result. The error is ErrNotOwner if the thread belongs to another
+	// user.
 	StartRun(ctx context.Context, b RunRequest) (StartRunResult, error)
 
 	// Append adds update to a run. The events receive the positions first, first+1, ..., with no
@@ -198,7 +199,7 @@ type Config struct {
 	// MaxRuns is the maximum number of ended runs that are kept, of all threads together.
 	// Beyond that, the runs that ended first are dropped, and a thread is dropped with its
 	// messages when none of its runs is left. 0 means MemoryMaxRuns, durable.RedisMaxRuns or
-	// durable.SQLiteMaxRuns.
+	// durable.SQLiteMaxRuns, depending on the store.
 	MaxRuns int
 	// MaxBytes is the maximum size of the stored events of all ended runs, in bytes. Beyond that,
 	// the runs that ended first are dropped. 0 means 256 MiB for a store in memory, and no limit for

@@ -23,7 +23,7 @@ type parsedBody struct {
 // A bodySectionParser separates the body in a section of a transcript from the directives in that
 // section. It does not copy a body without directives.
 type bodySectionParser struct {
-	position
+	position        // the current line, for errors
 	stream     bool // the body is an event stream
 	crlf       bool // the lines of the body end with CR LF
 	isResponse bool // the body is that of a response
@@ -33,7 +33,7 @@ type bodySectionParser struct {
 	clock      time.Duration     // time from the request to the arrival of the current piece
 	isTimed    bool              // a wait directive states when pieces arrived
 	ended      bool              // the body has ended, so that only trailer directives may follow
-	plain      bool              // the last line was neither raw nor base64
+	plain      bool              // the last line of the body so far is not encoded as raw or base64
 	endGiven   bool              // a directive marks the end of the body
 	wants      []ExpectedFinding // findings of the want directives; the caller of parse sets their field Exchange
 }
@@ -250,10 +250,10 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine removes the newline at the end of the body if midLine is true. It must be
-// called for each directive that may contain the word mid-line; midLine reports whether the
-// directive contains it. trimBeforeMidLine returns an error if midLine is true and no line of the
-// body precedes the directive.
+// trimBeforeMidLine prepares the body for a directive that may contain the word mid-line. If
+// midLine is true, the directive contains it, and trimBeforeMidLine removes the newline at the end
+// of the body. It then returns an error unless the line before the directive is a line of the body
+// that is not encoded.
 func (b *bodySectionParser) trimBeforeMidLine(midLine bool) error {
 	if !midLine {
 		return nil
@@ -265,7 +265,7 @@ func (b *bodySectionParser) trimBeforeMidLine(midLine bool) error {
 	return nil
 }
 
-// trimNewline removes the line end at the end of the body, if there is one.
+// trimNewline removes the line ending at the end of the body, if there is one.
 func (b *bodySectionParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte(newline(b.crlf)))
 }
@@ -282,9 +282,10 @@ func (b *bodySectionParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section. It removes the last newline, which only ends the
-// section in the file, from the body. However, the newline is part of the body if the body is an
-// event stream, if a directive marks the end of the body, or if the last line is encoded.
+// finish ends the body at the end of the section. The newline at the end of a section usually only
+// ends the section, so finish removes it from the body. The newline is part of the body, however,
+// if the body is an event stream, if a directive marks the end of the body, or if the last line is
+// encoded.
 func (b *bodySectionParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

@@ -105,8 +105,9 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
-// to a curlRequestFile. It returns an error unless data is exactly one JSON value without unknown
-// members. The error begins with the file name and, where known, the line of the mistake.
+// to a curlRequestFile. It returns an error unless data is UTF-8 and exactly one JSON value, which
+// has the types of v and no unknown members. The error begins with the file name and, where known,
+// the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -142,8 +143,9 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError converts err, with which package json failed to decode data, the content of the file
-// called name. The result begins with the file name and, where known, the line of the mistake.
+// jsonError returns the error to report for err, which package json returned for data, the content
+// of the file called name. The result begins with the file name and, where known, the line of the
+// mistake. It does not always wrap err.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)

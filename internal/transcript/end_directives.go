@@ -66,8 +66,8 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine returns s on one line. It replaces each control character and line end with a space, and
-// removes white space at both ends.
+// oneLine returns s on one line. It replaces each character for which isTextRune is false, such as
+// a newline, with a space, and removes white space at both ends.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {
@@ -77,9 +77,8 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns line for use in an error message: without control characters and without white
-// space at both ends. If the line has more than about 80 bytes, it is cut and ends with an
-// ellipsis.
+// excerpt returns line for use in an error message, converted by oneLine. If line has more than
+// about 80 bytes, the result is only its beginning, followed by an ellipsis.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

@@ -17,8 +17,8 @@ import (
 
 // Format returns the conversation t as text in the format of transcripts. Parse returns an equal
 // Trace for this text, with three exceptions: secrets are replaced (see the package comment),
-// times are truncated to [TimeResolution], and the errors with which bodies ended are equal only
-// as compared by [errors.Is].
+// times are truncated to [TimeResolution], and the error with which a body ended becomes one that
+// wraps the same error of package spec.
 func Format(t *Transcript) []byte {
 	size := 512 + len(t.Comment) // an estimate, so that large bodies are rarely copied
 	for _, x := range t.Trace.Exchanges {

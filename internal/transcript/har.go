@@ -269,9 +269,10 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse converts r, a response in an HTTP archive, and stores it in h.Response. If a header
-// field is left out, note describes that; otherwise, note is "". If r is malformed, the text of
-// the error begins with the JSON path of the mistake within the response, such as ".status".
+// setResponse converts r, a response in an HTTP archive, and stores it in h.Response. It leaves out
+// the header field Content-Encoding if there is a body, because archives contain decoded bodies;
+// note says so. Otherwise, note is "". If r is malformed, the text of the error begins with the
+// JSON path of the mistake within the response, such as ".status".
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

@@ -41,8 +41,8 @@ type sectionLineReader struct {
 	data []byte
 }
 
-// nextLine removes the first line from s.data and returns it without its line end. The result ended
-// reports whether the line had a line end, which only the last line may lack.
+// nextLine removes the first line from s.data and returns it without its line ending. The result
+// ended reports whether the line had a line ending, which only the last line may lack.
 func (s *sectionLineReader) nextLine() (line string, ended bool) {
 	text, rest, ended := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
@@ -54,9 +54,9 @@ func (s *sectionLineReader) nextLine() (line string, ended bool) {
 func (s *sectionLineReader) lastLineAt() position { return position{s.file, s.line - 1} }
 
 // parseHead parses everything before the body of the section and removes it from s.data. The
-// function split must split a start line into its parts; it is not called if a raw directive
-// states the parts. If the section has no start line, h.startLine is nil. parseHead returns an
-// error if the head is invalid.
+// function split receives the start line and has to return its parts, or an error if the line is
+// malformed. It is not called if a raw directive states the parts. If the section has no start
+// line, h.startLine is nil. parseHead returns an error if the head is invalid.
 func (s *sectionLineReader) parseHead(split func(string) ([]string, error)) (h parsedHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err

@@ -145,8 +145,9 @@ func (t *Transcript) expect(part ExchangePart, checks []string) {
 	}
 }
 
-// statusLine returns the parts of a status line: the protocol, the status and the reason. It
-// returns an error if there are not exactly three parts or the status is not a number.
+// statusLine returns the three elements of parts, which come from a status line: the protocol, the
+// status and the reason. It returns an error if parts has another length or the status is not a
+// number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
 		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")

@@ -22,9 +22,9 @@ const (
 	base64LineBytes = 96 // maximum number of bytes that one base64 directive encodes
 )
 
-// isTextRune reports whether a transcript can contain r without encoding: editors must preserve r,
-// and r must not end a line. It returns false for U+FFFD, which decoders also return for an invalid
-// byte; a caller that knows the bytes can distinguish the two.
+// isTextRune reports whether a transcript can contain r without encoding, that is, whether editors
+// preserve r and r does not end a line. It returns false for U+FFFD, which decoders also return for
+// an invalid byte; a caller that knows the bytes can distinguish the two.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
@@ -91,7 +91,7 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLineEncoding
 	return last
 }
 
-// newline returns the end of the lines of a body: CR LF if crlf is true, and LF otherwise.
+// newline returns the line ending of a body: CR LF if crlf is true, and LF otherwise.
 func newline(crlf bool) string {
 	if crlf {
 		return "\r\n"

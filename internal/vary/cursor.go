@@ -14,8 +14,8 @@ import (
 // clients, so a server may send any text that is valid as an SSE id and as a header value.
 type cursorEncoding struct {
 	prefix, suffix string
-	encode         func([]byte) string
-	decode         func(string) ([]byte, error)
+	encode         func([]byte) string          // encodes a cursor
+	decode         func(string) ([]byte, error) // the inverse of encode
 }
 
 // cursorEncodings lists the forms of cursors. Each form has a different prefix, by which

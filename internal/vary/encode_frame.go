@@ -135,8 +135,9 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd appends one of the variation's line ends to dst and returns the extended slice. If
-// dst ends with CR, it appends CR instead of LF, because LF after CR would not be another line end.
+// appendLineEnd appends one of the variation's line endings to dst and returns the extended slice.
+// If dst ends with CR, it appends CR instead of LF, because LF after CR would not be another line
+// ending.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

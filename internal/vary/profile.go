@@ -21,7 +21,7 @@ type variationConstraints struct {
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
 // profileOf returns the constraints on the variations for dialect d. Later calls return the same
-// pointer. It is safe for concurrent use.
+// pointer. profileOf is safe for concurrent use.
 func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {

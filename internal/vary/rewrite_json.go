@@ -17,16 +17,16 @@ import (
 // methods remove tokens from the beginning of input and append the rewritten tokens to output.
 type jsonRewriter struct {
 	variation     *Variation
-	rng           *rand.Rand
-	input         []byte // part of the text that is still to be rewritten
-	output        []byte
-	allowNewlines bool // insert line feeds between tokens
+	rng           *rand.Rand // source of the random choices
+	input         []byte     // part of the text that is still to be rewritten
+	output        []byte     // rewritten tokens
+	allowNewlines bool       // insert line feeds between some tokens
 }
 
-// rewriteJSON returns a JSON text in a different encoding with the same meaning. If text is not
-// valid JSON, it returns text unchanged. Random choices are drawn from r. The parameter s states
-// what the document of the dialect defines for the value, such as its members; nil means nothing.
-// If allowNewlines is true, the result may contain line feeds between tokens.
+// rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
+// not valid JSON, rewriteJSON returns it unchanged. Random choices are drawn from r. The parameter
+// s states what the document of the dialect defines for the value, such as its members; nil means
+// nothing. If allowNewlines is true, the result may contain line feeds between tokens.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.ApplicableSchemas, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
@@ -93,9 +93,9 @@ func (p *jsonRewriter) rewriteList(s *dialect.ApplicableSchemas) {
 }
 
 // rewriteEach removes the next value from the input. The value must be an object or array; end is
-// its closing bracket. For each member or item, rewriteEach calls rewrite, which must remove it
-// from the input and append its rewritten form to the output. The result contains the rewritten
-// members or items; the output is unchanged.
+// its closing bracket. For each member or item, rewriteEach calls rewrite, which must remove that
+// member or item from the input and append its rewritten form to the output. The result contains
+// the rewritten members or items. After the call, the output is the same as before.
 func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	p.input = p.input[1:]
 	for p.skipSpace(); p.input[0] != end; p.skipSpace() {
@@ -109,8 +109,8 @@ func (p *jsonRewriter) rewriteEach(end byte, rewrite func()) (all [][]byte) {
 	return all
 }
 
-// capture calls write, which appends to the output, and returns what write appended. It leaves the
-// output unchanged.
+// capture calls write, which appends to the output, and returns what write appended. After the
+// call, the output is the same as before.
 func (p *jsonRewriter) capture(write func()) []byte {
 	outer := p.output
 	p.output = nil

@@ -90,7 +90,7 @@ func (s *StreamEncoder) insertIgnored(dst []byte, next []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine appends a line end to dst and returns the extended slice. If dst consists of
+// appendBlankLine appends a line ending to dst and returns the extended slice. If dst consists of
 // complete lines, it then ends with a blank line.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
@@ -106,8 +106,8 @@ var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor"
 // newUnknownEvent returns the data of an event of an unknown type, a JSON text. The parameter next
 // contains the lines of the frame that will follow the event. If the dialect requires certain
 // members in each event, newUnknownEvent copies them from the data of that frame. It returns nil if
-// such a member is missing or the data is not a JSON object. The dialect must allow events of
-// unknown types.
+// such a member is missing or the data is not a JSON object. It must not be called if the dialect
+// does not allow events of unknown types.
 func (v *Variation) newUnknownEvent(r *rand.Rand, next []fieldLine) []byte {
 	i := slices.IndexFunc(next, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage

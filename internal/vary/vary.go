@@ -66,7 +66,7 @@ type Variation struct {
 	profile        *variationConstraints
 	traits         []Trait
 	cursorEncoding cursorEncoding
-	lineEnds       []string // the line ends among which the variation chooses
+	lineEnds       []string // the line endings among which the variation chooses
 }
 
 // New returns a variation for dialect d. The seed determines its traits and all of its random
@@ -84,9 +84,9 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds chooses the line ends of the variation at random: LF, or one of the traits [CRLF],
-// [CR] and [MixedLineEnds] that the dialect allows. It adds the chosen trait to the variation and
-// removes the other two.
+// chooseLineEnds chooses the line endings of the variation at random: LF, or those of one of the
+// traits [CRLF], [CR] and [MixedLineEnds] if the dialect allows that trait. The variation then has
+// the chosen trait and not the other two or, with LF, none of the three.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	if !v.profile.allows(choice) {

@@ -55,9 +55,9 @@ func isHTTP2(conn net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// connectReason explains in one line why the attempt to open a connection failed with err. The
-// parameter parent is the context that the caller passed to [Client.Do]; if it is done, the reason
-// is that the exchange was cancelled.
+// connectReason returns a one-line explanation of err, with which the attempt to open a connection
+// failed. The parameter parent is the context that the caller passed to [Client.Do]; if it is done,
+// the explanation is that the exchange was cancelled.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -85,9 +85,9 @@ func isDone(ctx context.Context) bool {
 	return ctx.Err() != nil
 }
 
-// tlsReason explains in one line why the TLS handshake failed with err. The parameter parent is the
-// context that the caller passed to [Client.Do]; if it is done, the reason is that the exchange was
-// cancelled.
+// tlsReason returns a one-line explanation of err, with which the TLS handshake failed. The
+// parameter parent is the context that the caller passed to [Client.Do]; if it is done, the
+// explanation is that the exchange was cancelled.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
@@ -107,8 +107,8 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// certificateReason explains in one line why the verification of the server's certificate failed with
-// err, and what the user can do about it.
+// certificateReason returns a one-line explanation of err, with which the verification of the
+// server's certificate failed, and of what the user can do.
 func (c *Client) certificateReason(err error) string {
 	why, remedy := strings.TrimPrefix(err.Error(), "x509: "), "add the CA's certificate to those of the system"
 	if slices.Contains(c.cfg.TrustFlags, "--ca") {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxSizeLine is the maximum size, in bytes, of the line that states the size and the extensions of
-// a chunk. The line end after the data of the previous chunk counts as a part of that line.
+// a chunk. The line ending after the data of the previous chunk counts as a part of that line.
 const maxSizeLine = 4 << 10
 
 // bodyReader returns a reader of the body of resp that removes the framing of the body, such as
@@ -20,7 +20,7 @@ const maxSizeLine = 4 << 10
 // which may be the end of the connection. It stores a trailer in resp.Trailer.
 //
 // bodyReader sets resp.Framing, which states how the end of the body is marked (RFC 9112 section
-// 6.3). It returns an error if Content-Length is invalid.
+// 6.3). It returns an error that wraps spec.ErrNotHTTP if Content-Length is invalid.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -70,7 +70,7 @@ func lastElement(list string) string {
 
 // parseLength returns the number in list, the value of a Content-Length field. The value may be a
 // comma-separated list if all its elements are equal. If they are not, or if the value is not a
-// number, parseLength returns an error.
+// number, parseLength returns an error that wraps spec.ErrNotHTTP.
 func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
@@ -107,7 +107,7 @@ func (c *fixedLengthReader) Read(p []byte) (int, error) {
 // only, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	fixedLengthReader              // reads the current chunk
-	inChunk           bool         // the current chunk, or the line end after it, is still to be read
+	inChunk           bool         // the current chunk, or the line ending after it, is still to be read
 	ended             bool         // the last chunk and the trailer have been read
 	trailer           *spec.Header // where the trailer is stored
 }

@@ -105,7 +105,7 @@ func writeTo(conn net.Conn, data []byte, w *watchdog) error {
 }
 
 // splitPause is the pause between sending the two parts of a body that splitCharacter has divided.
-// It makes it likely that the server receives the parts separately.
+// The pause makes it likely that the server receives the parts separately.
 const splitPause = 5 * time.Millisecond
 
 // splitCharacter divides body after the first byte of its first multi-byte character. A server that
@@ -120,8 +120,8 @@ func splitCharacter(body []byte) (first, rest []byte) {
 }
 
 // recordHead waits for the first byte of a response, and then reads the head of the response into
-// h.resp. The head must be complete within the idle timeout after its first byte. If the head is
-// incomplete or invalid, recordHead returns an error with the reason.
+// h.resp. It returns an error with the reason if the head is invalid, ends early, or is not
+// complete within the idle timeout after its first byte.
 func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
 		return unexpectedEOF(err)
@@ -222,8 +222,8 @@ func readFields(br *bufio.Reader, budget *remainingBytes) (spec.Header, error) {
 	}
 }
 
-// A remainingBytes limits the size of a part of a message, such as the head. Reading a line reduces
-// the budget by the length of the line.
+// A remainingBytes is a budget of bytes, which limits the size of a part of a message, such as the
+// head. Reading a line reduces the field left by the length of the line.
 type remainingBytes struct {
 	left int    // number of bytes that may still be read
 	part string // name of the part for errors, such as "a head"
@@ -235,9 +235,9 @@ type remainingBytes struct {
 func newByteBudget(max int, part string) *remainingBytes { return &remainingBytes{max, part, max} }
 
 // readLine reads one line, deducts its length from the budget, and returns the line without its
-// line end. If the line is longer than what is left of the budget, it returns an error that wraps
-// spec.ErrLimitExceeded. If the connection ends before the end of the line, even before its first
-// byte, it returns io.ErrUnexpectedEOF.
+// line ending. If the line is longer than what is left of the budget, it returns an error that
+// wraps spec.ErrLimitExceeded. If the connection ends before the end of the line, even before its
+// first byte, it returns io.ErrUnexpectedEOF.
 func readLine(br *bufio.Reader, budget *remainingBytes) (string, error) {
 	var line []byte
 	for {

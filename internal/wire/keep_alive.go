@@ -10,9 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A reusableConnHolder holds at most one connection. A completed exchange leaves the connection open
-// and stores it here, and a later exchange takes it. A reusableConnHolder is safe for concurrent use.
-// A nil *reusableConnHolder holds no connection, and its put method must not be called.
+// A reusableConnHolder holds at most one connection. A completed exchange puts its connection,
+// which is still open, in the holder, and a later exchange takes it. A reusableConnHolder is safe
+// for concurrent use. A nil *reusableConnHolder holds no connection, and its put method must not be
+// called.
 type reusableConnHolder struct {
 	mu   sync.Mutex
 	conn net.Conn

@@ -51,9 +51,9 @@ type memoryUsage struct {
 }
 
 // reserve adds n bytes to the memory of the conversation. If the conversation then needs a slot,
-// reserve waits for one; the timeouts of w are paused meanwhile. It returns an error if the
-// conversation exceeds its limit, or if the exchange ends during the wait. The caller must then
-// discard the bytes, but they remain counted until ReleaseMemory is called.
+// reserve waits for one; the timeouts of w are paused meanwhile. It returns errMemoryExceeded if
+// the conversation exceeds its limit, and the cause of w.ctx if the exchange ends during the wait.
+// The caller must then discard the bytes, but they remain counted until ReleaseMemory is called.
 func (h *memoryUsage) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil

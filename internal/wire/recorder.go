@@ -32,8 +32,8 @@ type recorder struct {
 // recordBody reads and records the body of the response. It returns nil if the body is complete,
 // and otherwise the reason why it ended early. The argument body reads the body without its
 // framing; it must return io.EOF only at the marked end of the body. The function arrived returns
-// the time at which the last bytes were read from the connection. While the client waits for
-// memory, it reads nothing, so bytes may have arrived before that time, but never after it.
+// the time at which the last bytes were read from the connection. Bytes may have arrived before
+// that time, because the client reads nothing while it waits for memory, but never after it.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err

@@ -131,8 +131,8 @@ func checkBase(base *url.URL) error {
 	return nil
 }
 
-// findUnsendableByte returns the first byte of target that a request line cannot contain. ok is
-// false if there is no such byte.
+// findUnsendableByte returns the first byte of target that must be percent-encoded in a request
+// line, such as a space or "#". The result ok is false if there is no such byte.
 func findUnsendableByte(target string) (b byte, ok bool) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {

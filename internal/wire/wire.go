@@ -33,8 +33,8 @@ const (
 )
 
 // A Config holds the target and the limits of a conversation. Only Base is required. If a limit is
-// 0, its default value applies, such as [DefaultIdleTimeout]. If a response exceeds a limit, it
-// ends with the error in parentheses.
+// 0, its default value applies, such as [DefaultIdleTimeout]. If a response exceeds a limit, its
+// End wraps the error in parentheses.
 type Config struct {
 	// Base is the URL to which request targets are appended: http or https, a host, and optionally
 	// a path and a query. Its user and password are sent as basic authentication.
@@ -167,7 +167,7 @@ type StopWhen struct {
 
 	// Linger is called in the same way as Until, and may be nil. Once it returns a positive
 	// duration, it is not called again, and the client leaves when that time has passed. The
-	// response's End is then the error that Linger returned.
+	// response's End is then the error that Linger returned with the duration.
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
@@ -247,9 +247,9 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error of type *MeasurementError if resp ended because ctx, the context of the
-// exchange, was cancelled, or because the client and the server did not agree on TLS. Otherwise it
-// returns nil.
+// localError returns an error of type *MeasurementError if resp ended because ctx, the context of
+// the exchange, was cancelled, because the client used plain HTTP and the server TLS, or because
+// the server refused the TLS connection. Otherwise it returns nil.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -317,9 +317,9 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	return w
 }
 
-// touch restarts the idle timeout, unless the timeouts are paused. It must be called whenever bytes
-// are sent or received. It is safe for concurrent use, because a request may still be written while
-// its response is read.
+// touch restarts the idle timeout, unless the timeouts are paused. The client must call it whenever
+// bytes are sent or received. It is safe for concurrent use, because a request may still be written
+// while its response is read.
 func (w *watchdog) touch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

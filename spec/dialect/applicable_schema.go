@@ -3,10 +3,10 @@ package dialect
 import "slices"
 
 // applicableSchemas returns the schemas that apply to the value v: the schema n, the schemas in its
-// allOf, and one alternative of its oneOf or anyOf that v matches, if there is one. If there are
-// several, it prefers the first one whose discriminators v has, and otherwise takes the first one. It
-// follows the allOf, oneOf and anyOf of these schemas, too. It returns nil if the document has no
-// schema at n.
+// allOf, and, of the alternatives of its oneOf and anyOf, one that v matches, if any. If v matches
+// several alternatives, applicableSchemas chooses the first one for which hasDiscriminators returns
+// true or, if there is none, the first one. It follows the allOf, oneOf and anyOf of these schemas,
+// too. It returns nil if the document has no schema at n.
 func (s *document) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {

@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueContent is the content of a catalogue file. If Extends is not "", the catalogue
-// consists of the requirements of the version Extends, except those whose ids are in Without, and of
-// those in Requirements. A requirement in Requirements replaces the one of the extended version with
-// the same id.
+// A catalogueContent is the content of a catalogue file. If the field Extends is not "", it names a
+// version, and the catalogue consists of the requirements of that version and those in the field
+// Requirements. The field Without lists the ids of requirements of that version that are left out.
+// A requirement in Requirements replaces one of that version with the same id.
 type catalogueContent struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`

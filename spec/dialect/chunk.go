@@ -10,7 +10,7 @@ import (
 // such a variant are chunks: deltas of messages or tool calls whose stream need not contain events
 // for the start and the end of the message or call, because the chunks imply them.
 type chunkExtension struct {
-	id         func(*spec.Event) *string // returns a pointer to the id of the message or call
+	id         func(*spec.Event) *string // returns a pointer to the field for the id of the message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
 	// by and until are set if several messages or calls can be open at the same time. by returns a

@@ -28,9 +28,10 @@ func (o *Operation) parameterWith(slot string) (p parameter, ok bool) {
 }
 
 // FixedText returns the constant that the reference server writes for a slot of [spec.Event], such
-// as "name", in frames or replies of kind k. The document specifies it by the extension x-write, or
-// else by an enum with a single value, const or default. A string is returned unchanged, and any
-// other value as JSON. FixedText returns "" if the document specifies no constant.
+// as "name", in frames or replies of kind k. The document specifies the constant by the extension
+// x-write or, without that, by a const, a default or an enum with a single value. A string is
+// returned unchanged, and any other value as JSON. FixedText returns "" if the document specifies
+// no constant.
 func (o *Operation) FixedText(k spec.Kind, slot string) string {
 	if m := o.memberWith(k, slot); m != nil {
 		return slotText(m.fixedValue)

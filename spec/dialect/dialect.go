@@ -19,9 +19,9 @@ import (
 // A Dialect is one version of one protocol, as its OpenAPI document and catalogue define it.
 // It is immutable and safe for concurrent use.
 type Dialect struct {
-	Name         string             // "runs@2026-04"
-	Family       string             // "runs"
-	Version      string             // "2026-04"
+	Name         string             // family and version, such as "runs@2026-04"
+	Family       string             // such as "runs"
+	Version      string             // such as "2026-04"
 	Title        string             // title of the document
 	Base         string             // path of the server's URL in the document, such as "/api/v1/agent"; may be ""
 	IsEndpoint   bool               // the document prescribes no path for the server; Base is an example
@@ -223,9 +223,9 @@ func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) 
 func (d *Dialect) Catalogue() []spec.Requirement { return slices.Clone(d.requirements) }
 
 // Kinds returns the kinds of all events and parts that the document describes, sorted. For each
-// slot of [spec.Event] that they or the parameters of requests carry, the result also has a kind
-// "slot.NAME", such as [spec.SlotSeq]. If the document describes chunks (x-chunk), the result also
-// has [spec.SlotChunk].
+// slot of [spec.Event] that an event, a part or a parameter of a request carries, the result also
+// has a kind "slot.NAME", such as [spec.SlotSeq]. If the document describes chunks (x-chunk), the
+// result also has [spec.SlotChunk].
 func (d *Dialect) Kinds() []spec.Kind { return slices.Clone(d.kinds()) }
 
 // findKinds computes the result of [Dialect.Kinds].

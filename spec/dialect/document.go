@@ -153,7 +153,8 @@ func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
 
 // validator returns a function that validates a decoded JSON value against the schema at the given
 // JSON pointer. The function compiles the schema in its first call and is safe for concurrent use.
-// It panics if the schema is invalid, which [Dialect.Validate] must have ruled out.
+// It panics if the schema is invalid. [Dialect.Validate] returns an error for a document with such
+// a schema.
 func (s *document) validator(pointer string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(pointer) })
 	return func(v any) error {
@@ -317,9 +318,9 @@ func (n node) members() iter.Seq2[string, node] {
 	}
 }
 
-// strings returns the strings and numbers in n as strings: its value if that is a string or a
-// number, or those at any depth of nested arrays if it is an array. Numbers are returned in their
-// JSON form.
+// strings returns the strings and numbers in n. If the value of n is a string or a number, the
+// result has only this value. If the value is an array, the result has all strings and numbers in
+// the array and in arrays nested in it. Numbers are returned in their JSON form.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

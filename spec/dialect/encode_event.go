@@ -52,9 +52,9 @@ func (o *Operation) HasEnvelopes() bool {
 }
 
 // frameFor returns the variant of the frame in which e is sent, and the event to encode with that
-// variant. If the frame is an envelope, this is a new event whose only part is e, in the form
-// that chunkFor returns. Otherwise, it is e itself. Both results are nil if the stream of o has no
-// frame for e.
+// variant. If the frame is an envelope, the event to encode is a new event whose only part is e, in
+// the form that chunkFor returns. Otherwise, the event to encode is e itself. Both results are nil
+// if the stream of o has no frame for e.
 func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 	if w := variantFor(o.frameVariants, e.Kind, e); w != nil {
 		return w, e
@@ -173,9 +173,10 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 }
 
 // AppendEvent appends to dst the encoding of e as a frame of the stream of o, and returns the
-// result. An event of kind [spec.Comment] is encoded as a comment. If the document has no frame for
-// e, AppendEvent returns dst unchanged and an error that wraps [ErrUnsupportedKind]. It also
-// returns an error if the cursor of e cannot be encoded as an SSE id.
+// result. An event of kind [spec.Comment] is encoded as a comment, and an event of kind [spec.Done]
+// as the in-band terminator, if the stream has one. If the document has no frame for e, AppendEvent
+// returns dst unchanged and an error that wraps [ErrUnsupportedKind]. It also returns an error if
+// the cursor of e cannot be encoded as an SSE id.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:

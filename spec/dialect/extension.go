@@ -179,9 +179,10 @@ func settingsCheck(n node) (pointer, message string) {
 }
 
 // refusalCheck returns a check for one refusal requirement, such as an entry of x-error, or a list
-// of them. Each must be an object with the member "requirement" or "inherit". Besides the members
-// of an entry of x-error, it may have those named in more and in checked. The value of a member
-// named in checked must pass the check that checked contains for the name.
+// of them. Each refusal requirement must be an object that has the member "requirement" or
+// "inherit". In addition to the members of an entry of x-error, the object may have the members
+// named in more and in checked. The value of a member named in checked must pass the check that
+// checked contains for the name.
 func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
 	checks := map[string]extensionCheck{"status": statusCheck}
 	maps.Copy(checks, checked)

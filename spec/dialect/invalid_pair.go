@@ -44,8 +44,8 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 const maxPairs = 6
 
 // addPairs adds up to maxPairs requests with two violations. Each of them combines two changes from
-// m.edits. The two are far apart in that list, so they change different places in the request and
-// do not affect each other.
+// m.edits. The two are far apart in that list, so they usually change different places in the
+// request and do not affect each other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -59,8 +59,9 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the changes of both a and b, and reports whether it did. It does not
-// add a request whose violations are not exactly those of these two changes.
+// addPair adds a request with the changes of both a and b, and reports whether it did. It adds the
+// request only if the violations are exactly those of a and b. It also adds nothing if a request
+// with the same name was added before, or if m.only is the name of another request.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

@@ -140,8 +140,8 @@ func (m *invalidRequestBuilder) build() {
 
 // isWanted reports whether to make the request with the given name. It returns false for a request
 // that was made before, or that m.Wants does not accept. If m.only is not "", it returns true only
-// for that name. If m.only is the name of a request with two violations, it also returns true for
-// the two requests with one of these violations each, because addPairs combines them.
+// for that name. If m.only is the name of a request with two violations, it instead returns true
+// for the two requests that have one of these violations each, because addPairs combines them.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	if m.Wants != nil && !m.Wants(name) || m.names[m.key(name, m.schema)] {
 		return false
@@ -309,7 +309,8 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 }
 
 // addFurtherWrongTypes adds a request for each value of furtherWrongTypes for which keepsVariant
-// returns true. That value replaces the value at the given location of the body, whose schema is n.
+// returns true. In the request, it replaces the value at the location at of the body. The argument
+// n is the schema of the replaced value.
 func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = true
 	for _, f := range furtherWrongTypes(n) {
@@ -326,10 +327,11 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()
 }
 
-// addBodyEdit adds a copy of the request valid in which the value at the given location of the body
-// is replaced with v, or removed if v is memberRemoval{}. The argument n is the schema of the value
-// or, if the edit adds or removes a member, of the object that contains it. The name of the added
-// request is the location followed by what, such as "is missing".
+// addBodyEdit adds a copy of m.valid in which the value at the location at of the body is replaced
+// with v, or removed if v is memberRemoval{}. The argument valid is the valid counterpart of that
+// copy, as in addEdit. The argument n is the schema of the value or, if the edit adds or removes a
+// member, of the object that contains it. The name of the added request is the location followed by
+// what, such as "is missing".
 func (m *invalidRequestBuilder) addBodyEdit(n node, at []string, what string, valid spec.Request, v any) {
 	m.schema = n.pointer
 	defer func() { m.schema = "" }()

@@ -37,8 +37,8 @@ var otherWords = map[string][]string{
 	"cancelled": {"canceled"},
 }
 
-// objectInText returns the JSON object that v, a string, contains as text. The result ok is false if
-// v is anything else.
+// objectInText returns the JSON object that v, a string, contains as text. The result ok is false
+// if v is not a string, or if its text is not a JSON object.
 func objectInText(v any) (object map[string]any, ok bool) {
 	text, _ := v.(string)
 	if !strings.HasPrefix(text, "{") {
@@ -173,7 +173,7 @@ const farOff = 100
 // unlistedValues returns samples in which an object replaces the list v. One is an empty object,
 // which a server may mistake for an absent list. If v has exactly one item and that item is an
 // object, the other sample is the item. The argument types lists the types that the schema of v
-// allows. If it contains anything but "array", the result is nil.
+// allows. If "array" is not the only type in the list, the result is nil.
 func unlistedValues(types []string, v any) (list []invalidSample) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil

@@ -88,8 +88,9 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 
 // withSlotChoice returns the schemas that determine how to encode a value. The argument schemas
 // holds all schemas that apply to the value. If one of them assigns the value to a slot of
-// [spec.Event] (x-slot), the result is schemas. Otherwise, withSlotChoice looks for the first
-// alternative that does so in their oneOf keywords, and appends it and the schemas of its allOf.
+// [spec.Event] (x-slot), the result is schemas. Otherwise, withSlotChoice appends the first
+// alternative in a oneOf of these schemas that assigns the value to a slot, and the schemas in the
+// allOf of that alternative. If there is no such alternative, the result is schemas.
 func withSlotChoice(schemas []node) []node {
 	hasSlot := func(s node) bool { return s.get("x-slot").exists() }
 	if slices.ContainsFunc(schemas, hasSlot) {

@@ -50,10 +50,10 @@ var openAPIMembers = []string{
 	"externalDocs",
 }
 
-// unknownMemberError returns an error about a member that OpenAPI does not define. The member has
-// the given name and belongs to the object at the given JSON pointer. If that object has no such
-// member, the document itself has it: openAPIPointer then returned the pointer to the document's
-// first member.
+// unknownMemberError returns an error about a member with the given name that OpenAPI does not
+// define. If the object at the given JSON pointer has a member with that name, the error is about
+// that member. Otherwise, the error is about the top-level member of the document with that name.
+// In that case, openAPIPointer has returned the pointer to the first member of the document.
 func (d *Dialect) unknownMemberError(pointer, name string) error {
 	if at := pointer + "/" + escape(name); d.document.lookup(at).exists() {
 		return d.errorAt(at, "not valid OpenAPI: unknown member %q", name)

@@ -80,8 +80,8 @@ type parameter struct {
 
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// addPath adds the operations of a path to d.operations. The argument item is the path item object
-// of the document.
+// addPath adds the operations of the given path to d.operations. The argument item is the path item
+// object that the document has for the path.
 func (d *Dialect) addPath(path string, item node) {
 	for _, method := range httpMethods {
 		op := item.get(method)

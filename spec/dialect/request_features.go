@@ -13,8 +13,8 @@ import (
 )
 
 // requestFeatures returns the features of r, a request for o, that other valid requests may lack.
-// They concern how r is encoded (see encodingFeatures), its header fields (see fieldFeatures), and
-// its body. In the body, they are members that are absent, null, unknown, long or of an unusual
+// They concern the encoding of r (see encodingFeatures), its header fields (see fieldFeatures), and
+// its body. Features of the body are members that are absent, null, unknown, long or of an unusual
 // type, and lists with no items or with several. There are also features with IsUsual (see
 // addUsual). The argument v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestFeatures(o *Operation, r spec.Request, v any) []spec.RequestFeature {

@@ -127,8 +127,8 @@ type defectiveValue struct {
 	location    string // JSON pointer to the violation, with "*" for array indexes
 }
 
-// defects returns an iterator over copies of v, each of which has one defect of the given kind. v
-// must be a valid value of one of the variants; otherwise the iterator yields nothing.
+// defects returns an iterator over copies of v, each of which has one defect of the given kind. If
+// v is not a valid value of one of the variants, the iterator yields nothing.
 func (s *document) defects(variants []*variant, v any, kind PlantedDefectKind) iter.Seq[defectiveValue] {
 	return func(yield func(defectiveValue) bool) {
 		w := matchVariant(variants, v)

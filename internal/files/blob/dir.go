@@ -28,8 +28,9 @@ type storedAttributes struct {
 
 // OpenDir returns a storage in the directory at path, which it creates if it does not exist. It
 // returns an error if it cannot create or open the directory. If the directory is deleted later,
-// the storage does not create it again, because it could be on a disk that was unmounted. Only the
-// owner of the files can read them. Symbolic links that lead out of the directory are not followed.
+// the storage does not create it again, because it could be on a disk that was unmounted. Files are
+// created with mode 0600, and the directory with mode 0700. Symbolic links that lead out of the
+// directory are not followed.
 func OpenDir(path string) (Storage, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -42,8 +43,8 @@ func OpenDir(path string) (Storage, error) {
 }
 
 // withRoot opens the directory, calls do with it and returns the error from do. If the directory
-// cannot be opened, the error does not wrap fs.ErrNotExist, because callers would conclude that the
-// blob does not exist.
+// cannot be opened, the error does not wrap fs.ErrNotExist, which would mean that a blob does not
+// exist.
 func (d dirStorage) withRoot(do func(*os.Root) error) error {
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
@@ -70,8 +71,8 @@ func (d dirStorage) Put(ctx context.Context, path string, data []byte, a Attribu
 	})
 }
 
-// writeFile writes a file atomically: it writes a temporary file and renames it to name. If that
-// fails, it removes the temporary file, and an existing file with that name is unchanged.
+// writeFile writes data to the file with the given name in root. It does so atomically: it writes a
+// temporary file and renames it. After an error, an existing file with that name is unchanged.
 func writeFile(root *os.Root, name string, data []byte) error {
 	temporary := temporaryName()
 	err := root.WriteFile(temporary, data, 0o600)

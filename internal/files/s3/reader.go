@@ -57,7 +57,7 @@ func (r *objectReader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close closes the body of the last response, if it is open.
+// Close closes the body of the last response, if it is open, and returns the error from closing it.
 func (r *objectReader) Close() error {
 	if r.body == nil {
 		return nil

@@ -108,10 +108,11 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 	return res.Body.Close()
 }
 
-// do sends a signed request for the object at path, and returns the response if its status is 2xx.
-// The caller must close the body of the response. The header must not be nil; do adds the field
-// X-Amz-Content-Sha256 to it. After a failure that may be temporary, do repeats the request; it
-// makes at most maxAttempts attempts. The error wraps fs.ErrNotExist if there is no such object.
+// do sends a signed request for the object at path and returns the response. It returns an error if
+// the status is not 2xx; the error wraps fs.ErrNotExist if there is no such object. If the service
+// fails or cannot be reached, do repeats the request; it makes at most maxAttempts attempts. The
+// caller must close the body of the response. The header must not be nil; do adds the field
+// X-Amz-Content-Sha256 to it. A nil body means that the request has no body.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {
