@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/journal"
 )
 
-// errEnded is the error for a write to a stream that a fault or [Stream.End] has ended.
+// errEnded is the error for a write to a stream that a fault or [Stream.End] has ended, or to a
+// response whose handler has returned.
 var errEnded = errors.New("stream ended by the mock")
 
 // writeTimeout is the maximum duration of one write to the client's connection.
@@ -28,7 +29,7 @@ type clientWriter struct {
 	ctx      context.Context // done when the client left, Finish ended the stream, or the request has been served
 	cancel   context.CancelCauseFunc
 
-	mu            sync.Mutex // protects the fields below and serializes writes, because Stream.Inject may write too
+	mu            sync.Mutex // protects the fields below except timers, and serializes writes, since Stream.Inject may write too
 	headSent      bool
 	headTime      time.Time       // when the head was sent
 	deadlineValid time.Time       // extendDeadline does nothing before this time
@@ -141,7 +142,7 @@ func (c *clientWriter) endedBy() fault.StreamEnd {
 // Finish flushes the data written so far and ends the stream. From then on, Write and Flush return
 // errEnded, and Sleep does not wait. The parameter how states the way in which the stream ends; the
 // method end later closes the connection accordingly. If the stream has already ended, Finish has
-// no effect. It always returns errEnded.
+// no effect. In both cases it returns errEnded.
 func (c *clientWriter) Finish(how fault.StreamEnd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +158,7 @@ func (c *clientWriter) Finish(how fault.StreamEnd) error {
 }
 
 // After calls f in its own goroutine after the duration d, unless the handler has returned by then.
-// It must not be called concurrently.
+// After itself must not be called concurrently.
 func (c *clientWriter) After(d time.Duration, f func()) {
 	c.timers = append(c.timers, time.AfterFunc(d, f))
 }

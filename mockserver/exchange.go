@@ -18,7 +18,7 @@ import (
 type requestState struct {
 	server    *Server
 	request   *http.Request // as received
-	overrides overrides
+	overrides overrides     // settings in the X-Mock headers
 	scope     *testScope
 	settings  RuntimeSettings // effective settings of the scope when the request arrived
 	seed      uint64          // the base seed; intercept replaces it with the result of requestSeed
@@ -69,11 +69,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response, or nil if no plan applies to it. If the
-// response streams a run that another request started, this is the plan of that run, unless x's own
-// request specifies faults (by X-Mock-Fault or a script rule) or an event to hold (by X-Mock-Hold).
-// If the mock does not have the plan of that run, for example because the run has not started yet,
-// currentPlan returns nil and false.
+// currentPlan returns the fault plan for the response, or nil if no plan applies to it. The plan of
+// the request itself applies if the request starts the run, or if it specifies faults (by
+// X-Mock-Fault or a script rule) or an event to hold (by X-Mock-Hold). Otherwise, the response
+// streams a run that another request started, and the plan of that run applies. If the mock does
+// not have the plan of that run, for example because the run has not started yet, p is nil and ok
+// is false; in all other cases, ok is true.
 func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true

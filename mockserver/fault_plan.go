@@ -12,8 +12,8 @@ import (
 // A faultPlan holds the faults for one run, or for one response that belongs to no run. It also
 // counts the streams of the run.
 type faultPlan struct {
-	test        string // id of the test that sent the request; "" if it named none
-	rule        string // name of the script rule that matched the request; "" if none did
+	test        string // id of the test of the request that made the plan; "" if that request named none
+	rule        string // name of the script rule that matched that request; "" if none did
 	faults      []fault.Spec
 	firstHeld   int          // index of the first frame to hold in the first stream, counted from 0, or noFrame
 	streamCount atomic.Int32 // streams of the run so far
@@ -23,8 +23,8 @@ type faultPlan struct {
 	applied []string // arguments of addApplied
 }
 
-// addApplied records that a fault has changed events of the run. The argument is the result of
-// fault.Spec.String.
+// addApplied records that a fault has changed events of the run. The parameter fault is the fault
+// as text, a result of fault.Spec.String.
 func (p *faultPlan) addApplied(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,8 +43,8 @@ func (p *faultPlan) appliedFaults() []string {
 const noFrame = int(^uint(0) >> 1)
 
 // streamEffects returns the effects of the faults of p on the stream with number n, counted from 1.
-// It omits the faults that affect only streams with smaller numbers; see fault.Spec.MaxStreams. The
-// first time that an effect changes something, it records its fault in the journal.
+// It omits the faults that affect only streams with smaller numbers; see fault.Spec.MaxStreams.
+// When an effect changes something for the first time, its fault is recorded in the journal.
 func (x *requestState) streamEffects(p *faultPlan, n int) (all []fault.Effect) {
 	r := x.newRand(randStream)
 	for _, use := range p.faults {

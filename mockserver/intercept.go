@@ -136,7 +136,8 @@ func (x *requestState) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec)
 // configureRun sets the fields Agent and NewSink of override for the run that the request h starts.
 // Agent is set if a script, a pace or flushing after every event changes how the run is emitted,
 // and NewSink if faults change its events, its frames or its end. If other requests will stream the
-// run, configureRun also stores the fault plan for them.
+// run, configureRun also stores the fault plan for them. The parameter decision is the result of
+// decide.
 func (x *requestState) configureRun(
 	h *reference.ParsedRequest, decision script.Decision, override *reference.Override,
 ) {
@@ -225,9 +226,10 @@ func (x *requestState) refuseByFault(w http.ResponseWriter, override *reference.
 	}
 }
 
-// refuse changes override so that the reference server sends the given refusal, and sets the header
-// Retry-After of w if RetryAfter is positive. The body is refusal.Body if ContentType is set, and
-// otherwise an error in the format of the dialect.
+// refuse changes override so that the reference server sends the given refusal. If
+// refusal.ContentType is not "", the body is refusal.Body; otherwise, it is an error in the format
+// of the dialect. If refusal.RetryAfter is positive, refuse also sets the header field Retry-After
+// of w.
 func refuse(w http.ResponseWriter, refusal fault.CannedResponse, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second

@@ -23,8 +23,8 @@ import (
 //	X-Mock-Vary: 7                          seed of the variations of the encoding, or "off"
 //	X-Mock-Hold: 3                          index of the first event that is held, counting from 0
 type overrides struct {
-	RuntimeSettings
-	varyOff bool // the value of X-Mock-Vary is "off", so the encoding is not varied, whatever the settings are
+	RuntimeSettings      // the values of the headers; a field is nil if its header is absent
+	varyOff         bool // the value of X-Mock-Vary is "off", so the encoding is not varied, whatever the settings are
 }
 
 // maxOverrideHeader is the maximum length, in bytes, of the value of an X-Mock header. For a longer

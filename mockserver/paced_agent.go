@@ -13,8 +13,8 @@ import (
 )
 
 // pacedAgent returns an agent that emits the events of an inner agent at the pace p. It calls
-// newAgent to create the inner agent of each run. The inner agent may call pause to delay its next
-// event. Random variations of the pace are drawn from r.
+// newAgent to create the inner agent of each run; that agent may call pause to delay its next event
+// by a duration. Random variations of the pace are drawn from r.
 func pacedAgent(newAgent func(pause func(time.Duration)) reference.Agent, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {

@@ -39,8 +39,9 @@ var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 }
 
 // replay returns a handler that sends the recorded response a with its recorded timing and ending.
-// A positive Speed of the pace in the settings or in the X-Mock-Pace header divides the recorded
-// times. The http.ResponseWriter of the handler must be a *responseWriter.
+// The recorded times are divided by the Speed of the pace in the X-Mock-Pace header or, if that is
+// not positive, by the Speed in the settings. If neither is positive, the times are unchanged. The
+// http.ResponseWriter of the handler must be a *responseWriter.
 func (x *requestState) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, configured := range []*pace.Pace{x.settings.Pace, x.overrides.Pace} {

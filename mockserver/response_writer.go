@@ -14,7 +14,7 @@ import (
 
 // A responseWriter is the http.ResponseWriter that the reference server writes to. It is the first
 // writer of a pipeline. It splits an event stream into frames and passes each frame through these
-// stages, which are frameWriters:
+// stages:
 //
 //	frameGate → varyStage → frame writers of the faults → clientWriter (send and record)
 //
@@ -24,14 +24,14 @@ type responseWriter struct {
 	exchange *requestState
 	client   *clientWriter
 
-	headWritten bool
-	isStream    bool
-	stream      *Stream // nil before the head of an event stream is sent, and for other responses
-	frames      sse.FrameSplitter
-	frameCount  atomic.Int64 // number of frames that the reference server has written
+	headWritten bool              // WriteHeader was called with a status of at least 200
+	isStream    bool              // the response is an event stream
+	stream      *Stream           // nil before the head of an event stream is sent, and for other responses
+	frames      sse.FrameSplitter // splits the stream, and keeps an incomplete frame
+	frameCount  atomic.Int64      // number of frames that the reference server has written
 	gate        frameGate
 
-	effects      []fault.Effect
+	effects      []fault.Effect            // effects of the faults on the stream
 	effectsKnown bool                      // whether effects is set; see startEffects
 	plan         atomic.Pointer[faultPlan] // the plan from which effects were created; nil: none
 	varyStream   *vary.StreamEncoder       // of an event stream; nil: its encoding is not varied

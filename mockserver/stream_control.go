@@ -19,12 +19,12 @@ type Stream struct {
 
 // A StreamStatus describes the state of a stream at one moment.
 type StreamStatus struct {
-	ID      string `json:"id"`
-	Entry   uint64 `json:"entry"` // id of the journal entry
-	Dialect string `json:"dialect"`
-	Test    string `json:"test,omitempty"`
-	Thread  string `json:"thread"`
-	Run     string `json:"run"`
+	ID      string `json:"id"`             // the ID of the Stream
+	Entry   uint64 `json:"entry"`          // id of the journal entry
+	Dialect string `json:"dialect"`        // full name, such as "runs@2026-04"
+	Test    string `json:"test,omitempty"` // result of [Stream.Test]; absent if it is ""
+	Thread  string `json:"thread"`         // id of the thread
+	Run     string `json:"run"`            // id of the run
 	Rule    string `json:"rule,omitempty"` // name of the script rule that matched the run; "" if none did
 	Events  int    `json:"events"`         // number of events that were sent or are being held
 	Held    *int   `json:"held,omitempty"` // index of the first event to hold, counted from 0; nil: none is held

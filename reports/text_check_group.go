@@ -56,10 +56,25 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 		if effect := c.consequenceText(s.Verbose); effect != "" {
 			writeLabelled(b, "effect", effect)
 		}
+		if c.Fatal {
+			d.writeFailedRequirements(b)
+		}
 		if c.Curl != "" && c.Fatal {
 			fmt.Fprintf(b, "  reproduce  %s\n", fullCommand(safeText(c.Curl)))
 		}
 		b.WriteString("\n")
+	}
+}
+
+// writeFailedRequirements writes the text and the source of the first requirements that failed. There
+// are at most maxFindingGroups of them.
+func (d DialectReport) writeFailedRequirements(b *strings.Builder) {
+	n := 0
+	for _, r := range d.Requirements {
+		if r.Verdict == spec.Failed && n < maxFindingGroups {
+			writeLabelled(b, string(r.Level), singleLine(r.ID+": "+r.quotedText(400)))
+			n++
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ func emptyFlagError(f *pflag.Flag) error {
 }
 
 // expectedValue returns a description of the values that the flag f accepts, based on the type of
-// its value. If it has no description for the type, it returns the text of err, the error with
+// its value. For other types than bool and uint64, the result is the text of err, the error with
 // which f rejected a value.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {

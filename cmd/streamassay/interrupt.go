@@ -38,6 +38,10 @@ func (i interruptError) exitCode() int {
 // ends the program immediately.
 type exitOnSecondSignalKey struct{}
 
+// shutdownLimit is the time after which any command should have ended because of a signal. If one has
+// not, for example because it opens a FIFO that has no writer, a further signal ends the program.
+const shutdownLimit = 5 * time.Second
+
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an
 // [interruptError] as its cause. The caller must call stop exactly once. The function stop cancels
 // the context and restores the default handling of the signals.
@@ -47,9 +51,13 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
+		var first time.Time
 		for s := range signals {
-			if ctx.Err() != nil && atOnce.Load() {
+			if ctx.Err() != nil && (atOnce.Load() || time.Since(first) > shutdownLimit) {
 				os.Exit(interruptError{s}.exitCode())
+			}
+			if first.IsZero() {
+				first = time.Now()
 			}
 			cancel(interruptError{s})
 		}

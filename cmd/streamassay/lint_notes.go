@@ -14,11 +14,11 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns messages that explain why no check judged the recording in p: for example, the
-// server refused its requests, no frame is recognized, or the responses are not HTTP. If the
-// requests belong to a different dialect, the only message says so, even if a check judged the
-// recording. Otherwise, the result is nil if a check judged it. Credentials in quoted bodies are
-// removed by hide.
+// lintNotes returns notes on the recording in p. If no request calls an operation of its dialect,
+// the only note says so. Otherwise, if a check judged the recording, there are no notes. If no
+// check did, the notes say why: for example, the server refused the requests, no frame is
+// recognized, or the responses are not HTTP. Notes may quote bodies, from which hide removes
+// credentials.
 func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
@@ -114,8 +114,8 @@ func printableLine(text []byte) string {
 
 // refusalNote returns a note on x, an exchange in which the server refused the request. The note
 // contains the method and path of the request, and the status and the beginning of the body of the
-// response, from which hide has removed credentials. It ends with "the request has no body" if that
-// explains why a run was not started, and otherwise with "no stream to judge".
+// response, from which hide has removed credentials. It ends with "the request has no body" if x is
+// a POST request to start a run and has no body, and otherwise with "no stream to judge".
 func refusalNote(d *dialect.Dialect, x spec.Exchange, hide *redact.Redactor) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

@@ -210,8 +210,8 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// namesWhere returns the names of the dialects for which fits returns true, in the same order, or
-// nil if there are none.
+// namesWhere returns the names of those elements of dialects for which fits returns true, in the
+// order of dialects. If there are none, the result is nil.
 func namesWhere(dialects []*dialect.Dialect, fits func(*dialect.Dialect) bool) (names []string) {
 	for _, d := range dialects {
 		if fits(d) {

@@ -47,9 +47,9 @@ const (
 	runGCPercent   = 300       // GC percentage: the heap may grow by this much before a collection
 )
 
-// tuneRunMemory sets the soft memory limit and the GC percentage of a program that tests targets in
-// the given number of dialects, unless the environment variable GOMEMLIMIT or GOGC sets them. The
-// function env is like [os.Getenv].
+// tuneRunMemory sets the soft memory limit and the GC percentage for a test of targets. The memory
+// limit increases with dialects, the number of dialects of a target. A value that the environment
+// variable GOMEMLIMIT or GOGC sets is not changed. The function env is like [os.Getenv].
 func tuneRunMemory(env func(string) string, dialects int) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap + heapPerDialect*int64(dialects-1))

@@ -13,14 +13,14 @@ import (
 )
 
 // clientJudge returns a function that judges the requests of the clients by the expectations of
-// --expect. Call clientJudge before the mock serves anything: it returns a usage error if --expect
+// --expect. It must be called before the mock serves anything. It returns a usage error if --expect
 // or --expect-report is invalid.
 //
-// When the mock has ended, call the returned function with the journal and the exit code of the
-// mock. It prints the result and writes the report of --expect-report. If the exit code of the mock
-// or of the result is not 0, it returns an error with that code; the code of the mock takes
-// precedence. If the report cannot be written, the exit code is that of an internal error. Without
-// --expect and --expect-report, the function judges nothing.
+// The caller must call the returned function when the mock has ended, with the journal and the exit
+// code of the mock. The function prints the result and writes the report of --expect-report. It
+// returns an error with the exit code for internal errors if the report cannot be written;
+// otherwise with the exit code of the mock or, if that is 0, of the result. If that is 0 as well,
+// it returns nil. Without --expect and --expect-report, it neither judges nor prints anything.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil

@@ -62,8 +62,9 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	return served.run(ctx, sh)
 }
 
-// forwardingService returns a service whose handler is forward, a [replay.Recorder] with the
-// configuration cfg or a handler that calls it. The caller must set the endpoint and the limits.
+// forwardingService returns a service that passes requests to forward. The handler forward is a
+// [replay.Recorder] with the configuration cfg, or calls such a Recorder. The caller must set the
+// endpoint and the limits of the service.
 func forwardingService(forward http.Handler, cfg replay.RecorderConfig) service {
 	return service{
 		log:       cfg.Log,

@@ -32,8 +32,9 @@ const (
 type mockSources []string
 
 // validate returns a usage error if a path cannot be accessed, or is a file with an unknown
-// extension. If a path that does not exist looks like the name of a program, and command, the
-// client command, is nil, the error adds that a command comes after "--".
+// extension. The argument command is the client command, or nil if there is none. A path may be
+// meant as a command: it does not exist, and has neither a directory nor an extension. If command
+// is nil, the error for such a path adds that a command comes after "--".
 func (p mockSources) validate(command []string) error {
 	for _, path := range p {
 		info, err := os.Stat(path)

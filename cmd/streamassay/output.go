@@ -83,8 +83,9 @@ func (o *reportOutput) resolve() (err error) {
 	return err
 }
 
-// checkConflict returns a usage error if the report would overwrite a report in own (the earlier
-// reports of the same target) or in others (the reports of earlier targets), or the file to which
+// checkConflict returns a usage error if the report has the same destination as a report in own,
+// the earlier reports of the same target. It also returns a usage error if the report would
+// overwrite the file of a report in others, the reports of earlier targets, or the file to which
 // standard output is redirected.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other := sameDestination(own, o); other != nil {
@@ -99,10 +100,10 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// checkReports returns a usage error if a report in list would overwrite one of the input files
-// (see [destination.checkInputs]), or if its path is that of the directory for transcripts. The
-// argument transcripts, the value of the given flag, is the path of that directory, or "" if there
-// is none.
+// checkReports returns a usage error if a report in list would overwrite one of the inputs, which
+// are paths of files and directories (see [outputDestination.checkInputs]), or has the path
+// transcripts, the directory for transcripts. The argument flag is the name of the flag that sets
+// transcripts. If transcripts is "", there is no such directory.
 func checkReports(list []reportOutput, flag, transcripts string, inputs ...string) error {
 	for _, o := range list {
 		if err := o.destination.checkInputs(o.flagText, inputs...); err != nil {
@@ -145,8 +146,8 @@ func usesStdout(list []reportOutput) bool {
 // writeReports writes the report r to each destination in list, in the format selected for that
 // destination. If writing to some of them fails, it still writes to the others and then returns one
 // error for all failures. Unless standard output is one of the destinations, it also prints the
-// text report to standard output, in the given style. That report ends with the outcome that
-// results from the failures.
+// text report to standard output, in the given style. If writing has failed and r.Exit is not the
+// code for a signal, the text report shows the exit code for internal errors instead of r.Exit.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
@@ -169,10 +170,11 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
-// withUnwritten returns err with the messages in unwritten added to its text. These messages are
+// withUnwritten returns an error with the text of err and the messages in unwritten, which are
 // about reports that could not be written. The argument err is the error with which the program
-// ends; it may be nil. Unless err has the exit code for a signal, the result has the code for
-// internal errors. If unwritten is empty, the result is err.
+// would end; nil means that there is none. If err has the exit code for a signal, the result has
+// the same code; otherwise it has the code for internal errors. If unwritten is empty,
+// withUnwritten returns err unchanged.
 func withUnwritten(err error, unwritten []string) error {
 	if len(unwritten) == 0 {
 		return err

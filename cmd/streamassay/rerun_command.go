@@ -35,10 +35,11 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	}
 }
 
-// secretHeader returns the given flag, such as "--header", with a header as its value, for a shell
-// command line: for example, --header "Authorization: $AUTHORIZATION". The argument line has the
-// form 'Name: value'. In the result, a shell variable replaces the value, which may be secret. The
-// variable is named like the header, in capitals and with underscores, and with the given prefix.
+// secretHeader returns part of a shell command line: flag, such as "--header", and the header in
+// line, which has the form 'Name: value'. A shell variable replaces the value of the header, which
+// may be secret, as in --header "Authorization: $AUTHORIZATION". The name of the variable is prefix
+// followed by the name of the header in capitals, with underscores for other characters than
+// letters and digits.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

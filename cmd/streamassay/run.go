@@ -87,12 +87,13 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 			}
 			bar := newProgress(sh, 0)
 			bar.show("loading dialects")
-			jobs, err := newTargetRuns(t, config)
+			exitOnSecondSignal(cmd.Context())
+			// The file may be a FIFO without a writer.
+			jobs, err := runUntilDone(cmd.Context(), func() ([]targetRun, error) { return newTargetRuns(t, config) })
 			bar.clear()
 			if err != nil {
 				return err
 			}
-			exitOnSecondSignal(cmd.Context())
 			most := 0
 			for _, j := range jobs {
 				most = max(most, len(j.suiteTargets))
@@ -252,11 +253,11 @@ func (j targetRun) nameInReports() string {
 	return name
 }
 
-// runAll executes the runs in jobs one after the other and writes their reports. It stops after a
-// signal, or at the first run that cannot be executed, whose error it returns. Otherwise, it
-// returns an error with the exit code of the program, or nil if that is 0. In both cases, the error
-// also names the reports that could not be written (see [withUnwritten]). The exit code is the
-// first of these that applies:
+// runAll executes the runs in jobs one after the other and writes their reports. If a run cannot be
+// executed, runAll stops and returns the error of that run. Otherwise, it stops after the last run
+// or a signal, and returns an error with the exit code of the program, or nil if that is 0. Each
+// error also names the reports that could not be written (see [withUnwritten]). The exit code is
+// the first of these that applies:
 //   - the one for the signal, if there was a signal
 //   - the one for internal errors, if a report cannot be written, or if the verdicts of the Ginkgo
 //     suite differ from those of the reports (see [suites.RunGinkgo])

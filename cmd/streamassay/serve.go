@@ -142,9 +142,10 @@ func (s *serveOptions) check() error {
 	return s.endpoint.check(s.auth.hasUsers())
 }
 
-// listenAndServe serves the dialects until ctx is done or the listener fails. If alone is true,
-// dialects must have exactly one element, whose paths do not begin with the name of the dialect.
-// listenAndServe returns nil if the exit code of the program is 0, and an error otherwise.
+// listenAndServe serves the dialects until ctx is done or the listener fails. The paths of each
+// dialect begin with its name, unless alone is true. If alone is true, dialects must have exactly
+// one element. listenAndServe returns nil if the exit code of the program is 0, and an error
+// otherwise.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())

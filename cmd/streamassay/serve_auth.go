@@ -88,8 +88,8 @@ func (d *serverAuthFlags) readUserFile(path string) error {
 // openAuthenticator returns the authenticator that the flags describe, which logs to log. If the
 // flags define no users, the result is nil, and the server must accept every token as the name of a
 // user. openAuthenticator returns a usage error if the keys of --jwks cannot be read or used. The
-// context applies only to this first read of the keys. [serverAuthFlags.check] must have been
-// called before.
+// context ctx applies only to the first read of the keys, which openAuthenticator waits for.
+// [serverAuthFlags.check] must have been called before.
 func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -42,8 +42,9 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 
 // check returns a usage error if the address, the ready file or the files for TLS are invalid. If
 // secured is false, which means that requests are not authenticated, only loopback addresses are
-// valid. The ready file must be none of the input files of the command, whose paths are inputs.
-// check also sets l.readyTo from --ready-file, and l.tls from --tls-cert and --tls-key.
+// valid. A ready file that would overwrite one of the inputs, the paths of the files and
+// directories that the command reads, is invalid. check also sets l.readyTo from --ready-file, and
+// l.tls from --tls-cert and --tls-key.
 func (l *listenFlags) check(secured bool, inputs ...string) error {
 	host, err := checkAddress("--addr", l.addr, "(e.g. 127.0.0.1:4010)")
 	if err != nil {
@@ -64,8 +65,9 @@ func (l *listenFlags) check(secured bool, inputs ...string) error {
 	return err
 }
 
-// checkUpstream returns a usage error if upstream, the server to which requests are forwarded, has
-// the address to listen on. The argument flag is the name of the flag that gave upstream, with its
+// checkUpstream returns a usage error if upstream, the URL of the server to which requests are
+// forwarded, has a loopback address with the port of l.addr, so that this process would forward
+// requests to itself. The argument flag is the name of the flag that sets upstream, with its
 // dashes.
 func (l *listenFlags) checkUpstream(flag string, upstream *url.URL) error {
 	host, port, _ := net.SplitHostPort(l.addr) // checked by check
@@ -146,8 +148,8 @@ func serverURL(ln net.Listener, scheme string) string {
 // writeReadyFile writes the ready file, if --ready-file is given. It is a JSON object with the
 // process id, the base URL of each dialect and, unless control is "", the URL of the control API.
 // The map base holds the base URLs by the name of the dialect. If the file cannot be written, which
-// includes the case that it is a FIFO without a reader (see [destination.write]), writeReadyFile
-// returns an [exitError] with the code for internal errors.
+// includes the case that it is a FIFO without a reader (see [outputDestination.write]),
+// writeReadyFile returns an [exitError] with the code for internal errors.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// totalLimits returns a paragraph of the help of run and diff. It lists the limits on responses after
-// which streamassay sends no more requests to a server. The argument server is the term for the server
-// in the help of the command, such as "a target". The argument fate says what happens to incomplete
-// scenarios, such as "listed in the report".
+// totalLimits returns a paragraph of the help of run and diff. It lists the limits on all responses
+// of a server in one round and dialect; once one of them is exceeded, no more streams are
+// requested. The argument server is the term for the server in the help of the command, such as "a
+// target". The argument fate says what happens to incomplete scenarios, such as "listed in the
+// report".
 func totalLimits(server, fate string) string {
 	return "In each round and dialect, no more streams are requested from " + server + ` once
   1. two or more of its streams, and more than half of them, have exceeded a limit,

@@ -16,10 +16,9 @@ const (
 	Canceled RunOutcome = "canceled" // the run was stopped
 )
 
-// DialectCounters are the metrics of one dialect, that is, one version of a protocol.
-// [Counters.ForDialect] looks up the time series of all of them except refusals_total, so that
-// counting is a single atomic addition. The metric refusals_total counts error responses by status;
-// its series are looked up for each response, because most statuses never occur.
+// DialectCounters are the metrics of one dialect, that is, one version of a protocol. The exported
+// fields and the responses that [DialectCounters.ResponseSent] counts are metrics with the label
+// "dialect".
 type DialectCounters struct {
 	Streams     *metrics.Gauge // streams that are open
 	RunsStarted *metrics.Counter

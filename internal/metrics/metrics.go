@@ -24,8 +24,8 @@ type Counters struct {
 	scrapes     chan struct{}    // holds a value for each request for the metrics that is being served
 }
 
-// New returns counters at zero. The parameter version is the version of the program, which the
-// metric build_info has as a label.
+// New returns counters at zero. The parameter version is the version of the program. It is served
+// as the label "version" of the metric build_info.
 func New(version string) *Counters {
 	metrics.ExposeMetadata(true) // the types of metrics
 	m := &Counters{set: metrics.NewSet(), scrapes: make(chan struct{}, maxScrapes)}
@@ -35,14 +35,14 @@ func New(version string) *Counters {
 }
 
 // counter returns the counter with the given name and labels, and creates it if necessary. The
-// parameter labels contains names and values alternately.
+// elements of labels are alternately the name and the value of a label.
 func (m *Counters) counter(name string, labels ...string) *metrics.Counter {
 	return m.set.GetOrCreateCounter(series(name, labels...))
 }
 
 // series returns the full name of a metric with the given labels, such as
-// streamassay_events_total{dialect="runs@2026-04"}. The parameter labels contains names and values
-// alternately.
+// streamassay_events_total{dialect="runs@2026-04"}. The elements of labels are alternately the name
+// and the value of a label.
 func series(name string, labels ...string) string {
 	var b strings.Builder
 	for pair := range slices.Chunk(labels, 2) {

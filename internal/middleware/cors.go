@@ -56,7 +56,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // setHeaders sets in h the CORS headers of the response to r. It sets the Vary header even if the
-// origin is not allowed, because a cache could send the same response to pages of other origins.
+// origin of r is not allowed, because caches could otherwise send the response to pages of allowed
+// origins.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {

@@ -12,9 +12,9 @@ import (
 // readyTimeout is the time after which the context of a call of Config.Ready is done.
 const readyTimeout = 2 * time.Second
 
-// processEndpoint returns the function that responds to a request for /healthz, /readyz or
-// /metrics. It returns nil if r is for another path or if Config.PassThrough returns true for r;
-// the wrapped handler must then serve r.
+// processEndpoint returns the function that responds to r, a request for /healthz, /readyz or
+// /metrics. It returns nil if r is for another path, or if Config.PassThrough reports that the
+// wrapped handler serves r.
 func (f *outermostHandler) processEndpoint(r *http.Request) http.HandlerFunc {
 	serve := f.endpoints[r.URL.Path]
 	if serve == nil || f.cfg.PassThrough != nil && f.cfg.PassThrough(r) {

@@ -78,9 +78,9 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// ServeHTTP determines the id of the request and logs the request. It responds to CORS preflights and to
-// requests for /healthz, /readyz and /metrics itself, and passes all other requests to the wrapped
-// handler.
+// ServeHTTP determines the id of the request and logs the request. It responds to CORS preflights
+// and to requests for /healthz, /readyz and /metrics itself, and passes all other requests to the
+// wrapped handler.
 func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {

@@ -38,8 +38,8 @@ func (a *statusRecorder) markStarted() {
 }
 
 // FlushError sends buffered data to the client and returns any error from the wrapped
-// ResponseWriter. It records the status 200 if the response has not begun. If a writer has both
-// FlushError and Flush, [http.ResponseController] calls FlushError.
+// ResponseWriter. It records the status 200 if the response has not begun.
+// [http.ResponseController] prefers FlushError to Flush.
 func (a *statusRecorder) FlushError() error {
 	a.markStarted()
 	return http.NewResponseController(a.ResponseWriter).Flush()

@@ -13,7 +13,7 @@ type requestBody struct {
 // A requestMessage is one message of a request. Its role determines which of the other fields are
 // set.
 type requestMessage struct {
-	Role             string            `json:"role"`
+	Role             string            `json:"role"`              // "system", "user", "assistant" or "tool"
 	Content          any               `json:"content,omitempty"` // a string, or a []contentPart; nil: none
 	ToolCalls        []requestToolCall `json:"tool_calls,omitempty"`
 	ToolCallID       string            `json:"tool_call_id,omitempty"` // id of the call, in a tool message
@@ -75,7 +75,7 @@ type responseChunk struct {
 // reasoning in ReasoningContent, some in Reasoning, and some send the same text in both.
 type responseDelta struct {
 	Content          string      `json:"content"`
-	Refusal          string      `json:"refusal"`
+	Refusal          string      `json:"refusal"` // text with which the model refuses to answer
 	ReasoningContent string      `json:"reasoning_content"`
 	Reasoning        string      `json:"reasoning"` // used by some servers
 	ToolCalls        []callDelta `json:"tool_calls"`

@@ -39,9 +39,10 @@ type streamedCall struct {
 	arguments strings.Builder
 }
 
-// requestCompletion sends messages to the model and emits the events of the response. It returns
-// the complete response. It returns an error if the request fails, if the response is invalid, or
-// if the consumer of the events has stopped.
+// requestCompletion sends messages to the model, emits the events of the response as they arrive,
+// and returns the complete response. The error is a runError if the request fails or the response
+// is invalid, errClientLeft if the events are no longer consumed, or the error of the run's
+// context.
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completionAssembler, error) {
 	w := r.openUpstream()
 	defer w.stop()

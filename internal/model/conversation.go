@@ -109,9 +109,9 @@ func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 }
 
 // describeClientTools returns the text of a system message that lists the tools that the client
-// declares. It tells the model that these tools exist but cannot be called, because the client
-// cannot return their results. It returns "" if the client declares no tools, or if it can return
-// results.
+// declares. The text tells the model that these tools exist but cannot be called, because the
+// client cannot return their results. The result is "" if the client declares no tools, or if the
+// client can return results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -145,9 +145,9 @@ type chatMessagesBuilder struct {
 // holds the tool calls of earlier messages, by id.
 //
 // If a call has no result, normalize adds a result that states this. If a result has no call,
-// normalize adds the call from known. A result whose call is not in known either, or already has a
-// result, becomes a user message. Consecutive assistant messages are merged as long as the first
-// has no tool calls. normalize does not modify its arguments.
+// normalize adds the call from known. A result becomes a user message if its call is unknown, or if
+// the call has a result already. An assistant message without tool calls is merged with an
+// assistant message that follows it. normalize does not modify its arguments.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &chatMessagesBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -199,9 +199,9 @@ func (t *chatMessagesBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds w, the result of a tool call. If the call is not open but is in knownCalls,
-// addResult adds the call, too. If the call is unknown or already has a result, addResult instead
-// adds a user message with the text of w.
+// addResult adds w, the result of a tool call. If the call has no result yet and is in knownCalls
+// but in no assistant message, addResult adds the call before w. If the call is unknown or already
+// has a result, it adds a user message with the text of w instead of w.
 func (t *chatMessagesBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]

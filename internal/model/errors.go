@@ -91,8 +91,8 @@ type errorBody struct {
 
 // parseErrorBody returns the error message (detail) and the error code (status) in data, the JSON
 // body of a response. The detail is "" if data contains no message. The status is 0 if data
-// contains no code, or if the code is not a number. The result isError is true if data has a member
-// "error" that is not null, or a member "object" with the value "error".
+// contains no code, or a code that is not an integer. The result isError is true if data has a
+// member "error" that is not null, or a member "object" with the value "error".
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {

@@ -28,12 +28,12 @@ const (
 // sends nothing for idleTimeout, or sends more than modelRun.remainingBytes bytes.
 type upstreamExchange struct {
 	*modelRun
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	timer       *time.Timer // cancels the request when the idle timeout expires
+	ctx         context.Context         // context of the request
+	cancel      context.CancelCauseFunc // cancels ctx
+	timer       *time.Timer             // cancels the request when the idle timeout expires
 	idleTimeout time.Duration
-	body        io.ReadCloser
-	readErr     error // error with which the iterator from frames ended
+	body        io.ReadCloser // body of the response; nil: no response yet
+	readErr     error         // error with which the iterator from frames ended
 }
 
 // openUpstream returns an upstreamExchange whose request has not been sent yet. The idle timeout
@@ -76,9 +76,10 @@ func (w *upstreamExchange) request(params requestBody) error {
 	return nil
 }
 
-// classify returns the error to report after the request has failed with err. If the run was
-// stopped, this is the error of the run's context. Otherwise it is the runError in err or in the
-// cause of w.ctx, such as an idle timeout. If there is none, it is fallback.
+// classify returns the error to report after the request has failed with err: the error of the
+// run's context if the run was stopped, otherwise the runError that err wraps, otherwise the
+// runError that is the cause of the cancellation of w.ctx, such as an idle timeout, and otherwise
+// fallback.
 func (w *upstreamExchange) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {

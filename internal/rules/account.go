@@ -215,9 +215,9 @@ func (a *exchangeTracker) isFirstRead(request spec.Event) bool {
 		request.At-began < firstReadTime
 }
 
-// firstReadTime is the time after the acceptance of a run in which the server must be able to send
-// the stream of the run, even if the run has ended, to a client that has not requested the stream
-// before.
+// firstReadTime is the time after the acceptance of a run during which the server must be able to
+// return the stream of the run to a client that requests it for the first time, even if the run has
+// already ended.
 const firstReadTime = 5 * time.Second
 
 // A userRunKey identifies a run of a thread of a user.
@@ -232,16 +232,15 @@ func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}
 }
 
-// An acceptedSubject identifies the operation of a request, and the user, the thread and the run
-// that the request names. If the server accepts the request, they exist. Fields for what the
-// request does not name are empty.
+// An acceptedSubject identifies the operation of an accepted request, and the user, the thread and
+// the run that the request names. Fields for what the request does not name are empty.
 type acceptedSubject struct {
 	operation string
 	thread    userThreadKey
 	run       string
 }
 
-// subjectOf returns the subject of request.
+// subjectOf returns what request would be recorded as if the server accepted it.
 func subjectOf(request spec.Event) acceptedSubject {
 	return acceptedSubject{request.Operation, threadOf(request), request.Run}
 }

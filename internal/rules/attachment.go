@@ -78,8 +78,9 @@ func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
 // record adds the file that request uploaded, if any, and the link that its reply e issued.
 //
-// If a link to an uploaded file was issued before, record assigns another file to it only if that
-// file was uploaded, too, and e is the reply to a request for a link ([spec.AttachmentSigned]).
+// A link that is already known to lead to an uploaded file keeps that file, with one exception: it
+// gets a different file if e is the reply to a request for a link ([spec.AttachmentSigned]) and the
+// different file was uploaded, too.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -109,8 +110,8 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) bool {
 	})
 }
 
-// isUnverifiable reports whether only the server can know whether a request is valid. That is so
-// if no reply issued an image link of the request, or if the request names a file that was not
+// isUnverifiable reports whether only the server can know whether a request is valid. That is so if
+// the request has an image link that no reply issued so far, or if it names a file that was not
 // uploaded in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]

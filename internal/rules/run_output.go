@@ -117,7 +117,7 @@ const maxCompletions = 4
 // compared with the output of the run, because a run may have very many messages.
 type completedMessage struct {
 	id, status, role string
-	kind             string // the type of the message
+	kind             string       // the type of the message
 	parts            []spec.Event // the content parts
 }
 

@@ -17,11 +17,11 @@ type ConformanceCheckFunc func(d *dialect.Dialect, agent reference.Agent) []stri
 // CheckReplies runs check on the reply of each rule, in every dialect that the mock serves and to
 // which the rule applies. It returns one error for each rule whose reply violates the protocol,
 // sorted by file and position. It skips rules that have no reply in the script or set "violates:
-// true".
+// true", and replies whose templates fail for a minimal request; see exampleReply.
 //
 // To save time, CheckReplies skips a reply if it has already checked one with the same kinds of
-// steps, in the same order, in the same dialect. A server encodes both in the same way. Replies
-// with "raw" steps, whose frames are sent as written in the script, are always checked.
+// steps, in the same order, in the same dialect. A server encodes both in the same way. This does
+// not apply to replies with "raw" steps, whose frames are sent as written in the script.
 func (s *RuleSet) CheckReplies(check ConformanceCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}

@@ -55,9 +55,9 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns one reason for each rule why it does not match request f, for at most
-// maxMismatches rules. The rules are sorted by the number of their conditions that f meets, largest
-// number first.
+// mismatches returns the reason why each rule does not match request f, for at most maxMismatches
+// rules. The rules are sorted by the number of conditions that f meets before the first one that it
+// does not meet, largest number first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

@@ -34,8 +34,8 @@ type decoderContextKey struct{}
 // decoderOf returns the decoder in ctx, which must be the context that an UnmarshalYAML method got.
 func decoderOf(ctx context.Context) *decoder { return ctx.Value(decoderContextKey{}).(*decoder) }
 
-// decode decodes the node n into the value to which dst points. It adds errors, such as an unknown
-// key, to d.problems.
+// decode decodes the node n into the value to which dst points. If that fails, for example because
+// of an unknown key, it adds an error to d.problems.
 func (d *decoder) decode(n ast.Node, dst any) {
 	ctx := context.WithValue(context.Background(), decoderContextKey{}, d)
 	err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNodeContext(ctx, n, dst)

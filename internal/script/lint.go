@@ -121,9 +121,9 @@ func (d *decoder) lintFaults(rule *Rule, served []*dialect.Dialect, at ast.Node)
 }
 
 // lintStep adds a warning to d.problems if no dialect in served can express the step s. The warning
-// states what the server sends instead. A client-tool step is an error, rather than a warning, if
-// the clients of these dialects cannot send tool results. lintStep also checks the parts of s. The
-// argument served holds the served dialects to which the rule applies.
+// states what the server sends instead. If s is a "client-tool" step and the clients of these
+// dialects cannot send tool results, lintStep adds an error instead. It also checks the parts of s.
+// The argument served holds the served dialects to which the rule applies.
 func (d *decoder) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		d.lintStep(&s.children[i], served)

@@ -46,7 +46,7 @@ type textMatcher struct {
 }
 
 // A toolResultMatcher is a condition on the result of a tool that the client ran: on the name of
-// the tool, the id of the call and the text of the result. A nil matcher always matches.
+// the tool, the id of the call and the text of the result. A field that is nil is met by any value.
 type toolResultMatcher struct{ Name, Call, Text *textMatcher }
 
 // A headerMatcher is a condition on the value of the request header field with the given name.
@@ -66,10 +66,10 @@ type bodyMatcher struct {
 // Each comparison needs a new matchContext.
 type matchContext struct {
 	request       *RequestContext
-	state         *State
+	state         *State            // what earlier requests stored, such as the names of called tools
 	groups        map[string]string // text of each capture group, by number and name; nil if there are none
 	toolResult    *spec.Event       // the tool result that matched, see matchToolResult; nil if there is none
-	conditionsMet int               // the number of conditions that the request meets
+	conditionsMet int               // the number of conditions that the request meets before the first one that it does not meet
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil
@@ -235,9 +235,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 }
 
 // match returns nil if text meets the condition, or if t is nil. Otherwise, it returns the reason
-// why text does not. The reason begins with label, the name of the text. If present is false, the
-// request lacks the text. If the regular expression of t matches, match adds its capture groups to
-// p.groups.
+// why text does not meet it. The reason begins with label, the name of the text. The argument
+// present reports whether the request has the text. If the regular expression of t matches, match
+// adds the texts of its capture groups to p.groups.
 func (t *textMatcher) match(p *matchContext, label, text string, present bool) mismatchReason {
 	switch {
 	case t == nil:

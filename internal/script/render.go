@@ -71,7 +71,8 @@ func (s *step) render(v *templateData) renderedStep {
 
 // renderReply returns the reply of the rule to the request in p. Templates in the reply use the
 // capture groups and the tool result that [Rule.match] stored in p. If a template fails, the reply
-// is a refusal with status 500.
+// is a refusal with status 500. If the rule has neither steps nor a status, the reply has neither
+// an agent nor a refusal.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	reply := Reply{Pace: r.Pace.Pace, Faults: r.Faults}
 	switch {
@@ -96,8 +97,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 
 // renderFailure returns a refusal with status 500 for a template of rule r that failed with err.
 // The argument key is the key in the rule, such as "text" or "status", whose value contains the
-// template, and line is its line in the rule's file. The message of the refusal contains both and
-// the text of err.
+// template, and line is the line of that value in the rule's file. The message of the refusal
+// contains line, key and the text of err.
 func renderFailure(r *Rule, line int, key string, err error) *fault.CannedResponse {
 	return &fault.CannedResponse{
 		Status:  http.StatusInternalServerError,
@@ -120,7 +121,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 type player struct {
 	*reference.EventEmitter
 	chunk pace.ChunkSize      // the size of the pieces into which texts are split
-	pause func(time.Duration) // called for each delay in the script
+	pause func(time.Duration) // called for each "wait" step; must wait for the given time
 	state *State              // stores the names of the tools that the client runs
 }
 

@@ -98,9 +98,9 @@ func decodeJSON(data []byte) (v any) {
 }
 
 // canonicalNumbers returns v, a decoded JSON value, with its numbers in canonical form, so that 1,
-// 1.0 and 1e0 are equal. A number with a fraction or an exponent gets its shortest form, and an
-// integer keeps all its digits. The numbers in v must have the type json.Number. Lists and objects
-// in v are modified in place.
+// 1.0 and 1e0 are equal. An integer keeps all its digits. A number with a fraction or an exponent
+// gets its shortest form, which has an exponent if its absolute value is 1e15 or more. The numbers
+// in v must have the type json.Number. Lists and objects in v are modified in place.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:

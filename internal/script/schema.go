@@ -90,10 +90,10 @@ func checkDuration(text string) error {
 }
 
 // checkSchema validates value, the decoded value of the node root, against the schema. It adds an
-// error to d.problems for each violation, but omits duplicates. It returns the locations of the
-// invalid values, or nil if there are none. A location consists of the keys and indexes that lead
-// from root to the value. If a value violates the schema in several ways, its location is returned
-// several times.
+// error to d.problems for each violation, but omits duplicates and violations that may be due to an
+// unknown key. It returns the locations of the invalid values, or nil if there are none. A location
+// consists of the keys and indexes that lead from root to the value. If a value violates the schema
+// in several ways, its location is returned several times.
 func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 	err, _ := compiledSchema().Validate(value).(*jsonschema.ValidationError)
 	if err == nil {
@@ -129,9 +129,9 @@ type schemaViolation struct {
 	isIncomplete  bool // the value has none of the keys of which it must have one
 }
 
-// appendViolations appends the violations that e describes to all, and returns the result. The
-// argument e is an error from validating the value of root. If a value matches none of several
-// alternative schemas, only the alternatives that accept the type of the value are considered.
+// appendViolations returns all with the violations that e describes appended. The argument e is an
+// error from validating the value of root. If a value matches none of several alternative schemas,
+// only the alternatives that accept the type of the value are considered.
 func appendViolations(all []schemaViolation, root ast.Node, e *jsonschema.ValidationError) []schemaViolation {
 	node, schema := lookup(root, e.InstanceLocation...), schemaAt(e.SchemaURL)
 	text, _ := schema["errorMessage"].(string)

@@ -134,7 +134,7 @@ type Decision struct {
 // A Mismatch states why a rule did not match a request.
 type Mismatch struct {
 	Rule   string // name of the rule
-	Reason string // description of the first condition that the request does not meet
+	Reason string // the first condition that the request does not meet, and what the request has instead
 }
 
 // A Reply describes the response to a request. The zero value means that the server's own agent

@@ -57,9 +57,9 @@ func (r *Rule) describe(other *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether r certainly matches every request that other matches. It ignores the
-// conditions on scenario steps and the maximum number of matches; the caller must ensure that r has
-// neither.
+// shadows reports whether r certainly matches every request that other matches. It ignores scenario
+// steps and maximum numbers of matches. The caller must make sure that r has no condition on
+// scenario steps and no maximum.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.When, &other.When
 	switch {
@@ -113,8 +113,8 @@ func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether r certainly matches every tool result that other matches. Neither may be
-// nil.
+// covers reports whether r certainly matches every tool result that other matches. Neither of them
+// may be nil.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.Name.covers(other.Name) && r.Call.covers(other.Call) && r.Text.covers(other.Text)
 }

@@ -40,7 +40,7 @@ type quotaWindow struct {
 
 // A turnCounter records the latest turn of a thread (a conversation).
 type turnCounter struct {
-	turns int    // number of the turn, from 1
+	turns int    // number of the turn, from 1; 0 if the thread has no user message yet
 	run   string // id of the run of the turn; "" if the request did not name one
 }
 
@@ -153,7 +153,8 @@ func (s *State) nextCount(name string) int {
 // If the request contains the history of the thread, n is the number of user messages in it, so a
 // client can return to an earlier turn. Otherwise, n is at least the number of user messages in the
 // request, and:
-//   - A request that names the same run as the previous request belongs to the latest turn.
+//   - A request that names the same run as the previous request of the thread belongs to the latest
+//     turn.
 //   - Any other request that ends with a user message begins a new turn.
 //   - All remaining requests belong to the latest turn.
 //

@@ -264,8 +264,8 @@ func simplifyTemplateError(err error) error {
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a [strings.Builder] with a limited number of bytes. A write that exceeds the
-// limit, and each write after it, writes nothing and returns errTooLong.
+// A limitedBuilder is a [strings.Builder] with a limited number of bytes. A call of Write that
+// exceeds the limit, and each call after it, writes nothing and returns errTooLong.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int // number of bytes that can still be written; negative once a write has failed

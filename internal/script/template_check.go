@@ -74,9 +74,9 @@ type templateChecker struct {
 
 // check returns an error if n contains something that is not allowed in the templates of scripts:
 // an unknown function, field or capture group, a call with too few or too many arguments, an
-// invalid JSON pointer, the template data as a whole (the dot), or a control structure other than
-// "if" and "with". The argument inWith is true if n is in the body of a "with" action. There, the
-// dot can have any value, so check accepts the dot and all fields.
+// invalid JSON pointer, the template data as a whole (the dot), the map .Match as a whole, or a
+// control structure other than "if" and "with". The argument inWith is true if n is in the body of
+// a "with" action. There, the dot can have any value, so check accepts the dot and all fields.
 func (c templateChecker) check(n parse.Node, inWith bool) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -153,8 +153,8 @@ func (c templateChecker) checkBranch(b parse.BranchNode, inWith, bodyInWith bool
 
 // checkField returns an error unless the template data has a field with the given path. The
 // elements of path are the names in a template, such as Match and city for .Match.city. An empty
-// path stands for the template data as a whole. It is also an error, because the data cannot be
-// inserted as text.
+// path stands for the template data as a whole; checkField then returns an error, too, because the
+// data cannot be inserted as text.
 func (c templateChecker) checkField(path []string) error {
 	switch {
 	case len(path) == 0:

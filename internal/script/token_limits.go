@@ -70,10 +70,10 @@ func (s *yamlComplexityLimiter) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts a member of an object, and returns the number of members of that object so
-// far. The argument tk is the colon of the member, and before is the token before the colon. A
-// member directly within brackets, as in [a: 1], is not counted; for such a member, the result is
-// -1.
+// countMember counts a member of an object, and returns the number of members of that object up to
+// and including this one. The argument tk is the colon of the member, and before is the token
+// before the colon. A member directly within brackets, as in [a: 1], is not counted; for such a
+// member, the result is -1.
 func (s *yamlComplexityLimiter) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {

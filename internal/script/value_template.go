@@ -58,7 +58,8 @@ func (d *decoder) compileValue(n ast.Node) *valueTemplate {
 
 // writeJSON appends the value of n to b as compact JSON, with the members of objects in source
 // order. At each string with template actions, it moves the content of b to v.parts and adds the
-// template to v.parts. Afterwards, the caller must move the rest of b to v.parts.
+// template to v.parts. Afterwards, the caller must move the rest of b to v.parts. writeJSON adds an
+// error to d.problems for each invalid template and each value that JSON cannot represent.
 func (d *decoder) writeJSON(b *bytes.Buffer, n ast.Node, v *valueTemplate) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

@@ -136,9 +136,9 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether a value contradicts the type or a constant of an alternative.
-// It was then evidently not meant to match that alternative. The argument branch contains the
-// errors of the alternative, and depth is the depth of the value in the validated value.
+// isUnintendedBranch reports whether a value was evidently not meant to match an alternative,
+// because it contradicts the type or a constant of the alternative. The argument branch contains
+// the errors of the alternative, and depth is the depth of the value in the validated value.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
@@ -249,7 +249,7 @@ func refusalList(n node) []node {
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
 // The second result reports whether the entry applies to a violation of the given keyword. An entry
 // whose requirement is a map from keywords to ids applies only if the map contains the keyword and
-// here is true. Any other entry always applies. The argument here must be true if n applies to the
+// here is true. Any other entry always applies. The argument here states whether n applies to the
 // location of the violation alone (see outward).
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")

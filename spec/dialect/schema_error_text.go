@@ -77,8 +77,9 @@ func (b schemaError) alternativesText(root string) string {
 }
 
 // locationName returns the name by which messages refer to the location with the given path
-// expression. It is root, such as "the request body", if path is "". It is path in quotes if path
-// is a single name. Otherwise it is path itself, such as messages[0].role.
+// expression. If path is "", the result is root, such as "the request body". If path is a single
+// name, the result is path in quotes. Otherwise, the result is path itself, such as
+// messages[0].role.
 func locationName(root, path string) string {
 	switch {
 	case path == "":

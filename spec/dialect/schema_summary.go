@@ -8,8 +8,8 @@ import (
 )
 
 // An ApplicableSchemas value summarizes all schemas that may apply to a JSON value at one place in
-// a frame or in the body of a response. Closed, HasSlot and Number are true if they apply according
-// to at least one of these schemas.
+// a frame or in the body of a response. Each of the fields Closed, HasSlot and Number is true if
+// its comment holds for at least one of these schemas.
 type ApplicableSchemas struct {
 	Members map[string]*ApplicableSchemas // members of an object, by name; nil if no schema names any
 	Items   *ApplicableSchemas            // items of an array; nil if no schema describes them
@@ -47,8 +47,9 @@ var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// add adds what the schema n states to s and to the summaries of members and items in s. The
-// argument depth is the number of schemas around n. If it exceeds maxDepth, add only sets s.Closed.
+// add includes the schema n in s, and the schemas of members and items in n in the summaries for
+// these members and items. The argument depth is the number of schemas around n. If it exceeds
+// maxDepth, add only sets s.Closed.
 func (s *ApplicableSchemas) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true

@@ -19,10 +19,10 @@ func (s *document) settingDefaults() map[string]string {
 	return defaults
 }
 
-// WithSettings returns a copy of d in which the settings named in values have the given values.
-// Settings are declared by the document (x-settings), such as the name of a model, and templates
-// refer to them as {{set.NAME}}. WithSettings returns an error if the document does not declare one
-// of the names. If values is empty, it returns d itself.
+// WithSettings returns a copy of d with changed settings. The argument values maps the names of
+// settings to their new values. A setting, such as the name of a model, is declared by the document
+// (x-settings), and templates refer to it as {{set.NAME}}. WithSettings returns an error if the
+// document does not declare one of the names. If values is empty, it returns d itself.
 func (d *Dialect) WithSettings(values map[string]string) (*Dialect, error) {
 	if len(values) == 0 {
 		return d, nil

@@ -84,8 +84,8 @@ func (b boundedDir) Open(name string) (fs.File, error) {
 }
 
 // ReadFile implements [fs.ReadFileFS]. It returns a [*FileError] if the file is not directly in the
-// directory, is not a regular file, is too large, or cannot be read. A byte order mark at its beginning
-// is not part of the result.
+// directory, is not a regular file, is too large, or cannot be read. The result does not contain
+// the byte order mark with which a file may begin.
 func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	fail := func(message string) ([]byte, error) {
 		return nil, &FileError{File: b.path(name), Message: message}
@@ -133,9 +133,10 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// errorAt returns an error with the given message about the value at a JSON pointer. Its position
-// is that of the value in the first file that contains the value. If no file contains it, the
-// position is that of the innermost enclosing value that a file contains.
+// errorAt returns an error with the given message about the value at a JSON pointer. The error has
+// the position of the value in the first of the files that contains the value. If none of them
+// contains the value, it has the position of the innermost enclosing value that one of them
+// contains.
 func errorAt(files []sourceFile, pointer, message string) *FileError {
 	found := &FileError{Pointer: pointer, Message: message}
 	longest := -1

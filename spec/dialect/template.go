@@ -23,9 +23,9 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	return nil, false
 }
 
-// InfoTemplates returns the templates of the operations that return information about the server
-// itself, in the order of the operations. Such an operation has neither parameters nor a request
-// body, and its response is not a stream.
+// InfoTemplates returns the names of the templates of the operations that return information about
+// the server itself, in the order of the operations. Such an operation has neither parameters nor a
+// request body, and its response is not a stream.
 func (d *Dialect) InfoTemplates() (all []string) {
 	for _, o := range d.operations {
 		if o.bodylessTemplate != "" && len(o.bodies) == 0 && len(o.parameters) == 0 && !o.IsStream {
@@ -123,8 +123,9 @@ func (d *Dialect) fillTemplate(template any, e *spec.Event, h MessageHistory) (v
 	return template, true
 }
 
-// fillPlaceholders returns text with each {{NAME}} replaced with the value that lookup returns for
-// NAME, unless its second result is false. Placeholders inside these values are not replaced.
+// fillPlaceholders returns text with each placeholder {{NAME}} replaced with the value that lookup
+// returns for NAME. The placeholder remains if the second result of lookup is false. Placeholders
+// inside the values are not replaced.
 func fillPlaceholders(text string, lookup func(name string) (string, bool)) string {
 	var b strings.Builder
 	for {

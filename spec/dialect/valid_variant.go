@@ -176,8 +176,8 @@ const longAnswer = 12_000
 
 // addFullLists adds variants in which list, the value at the given location in the body, is
 // extended to maxItems items. The added items are copies of one message in the list, with other
-// ids. This message has a text and is not a tool result. There is one variant for each role of such
-// a message. The argument n is the schema of list.
+// ids. Only messages that have a text and are not tool results are copied. There is one variant for
+// each role of these messages. The argument n is the schema of list.
 func (b *validRequestVariantBuilder) addFullLists(n node, list []any, maxItems int, at []string) {
 	roles := map[string]bool{}
 	for _, item := range list {
@@ -297,13 +297,13 @@ type documentedMember struct {
 }
 
 // membersOf returns the members that the document describes for the object v, each once, in the
-// order of the schemas. The argument n is the schema of v, and nested must be true if v is inside
+// order of the schemas. The argument n is the schema of v, and nested states whether v is inside
 // another value.
 //
 // In a nested object, mayBeAbsent is false for members that may determine the meaning of the
-// object. It is true only for an optional member that has a default, or whose schema allows null.
-// In the latter case, the name must not be "type", and the slot of [spec.Event] that the member
-// carries must be "message", "id", "name", "text" or none.
+// object. It is true only for an optional member that has a default, or that satisfies three
+// conditions: its schema allows null, its name is not "type", and it carries the slot "message",
+// "id", "name" or "text" of [spec.Event], or none.
 func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)

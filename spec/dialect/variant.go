@@ -23,13 +23,13 @@ type variant struct {
 	slots              []slotLocation
 	parts              []partsLocation
 	requirements       []locatedRequirement
-	siblings           []*variant      // for a frame: all variants of the frames of the stream
-	chunk              *chunkExtension // nil unless values of the variant are chunks
-	encloses           string          // the subject of the messages that a step encloses (x-encloses); "" for none
-	defaultRequirement string          // id of the requirement for violations to which no x-requirement inside applies
-	validate           func(any) error
-	layout             *objectLayout
-	cache              *validationCache
+	siblings           []*variant       // for a frame: all variants of the frames of the stream
+	chunk              *chunkExtension  // nil unless values of the variant are chunks
+	encloses           string           // the subject of the messages that a step encloses (x-encloses); "" for none
+	defaultRequirement string           // id of the requirement for violations to which no x-requirement inside applies
+	validate           func(any) error  // validates a decoded value against the schema
+	layout             *objectLayout    // how to encode an object of the variant
+	cache              *validationCache // which values of the variant are valid
 }
 
 // A discriminatorValue is a member with a constant value that distinguishes values of a variant
@@ -66,14 +66,14 @@ func (p partsLocation) rank() int {
 }
 
 // A locatedRequirement is a requirement that applies to a location in the values of a variant.
-// Unless required or matchesForm is set, a value of the variant exercises it if the value at that
-// location is present and not null.
+// Unless required or matchesForm is set, a value of the variant exercises the requirement if it has
+// a value other than null at that location.
 type locatedRequirement struct {
 	path []string // as in slotLocation; empty for the value as a whole
 	id   string   // id of the requirement
 
-	// required is true if the requirement also demands that the member is present. A value then
-	// exercises it if the object that should contain the member is present.
+	// required is true if the requirement also demands that the member is present. A value of the
+	// variant then exercises the requirement if it has the object that should contain the member.
 	required bool
 
 	// matchesForm is set if the requirement is about one of several alternative schemas. It returns
@@ -255,8 +255,8 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 func matchVariant(variants []*variant, v any) *variant { return matchVariantIn(variants, v, nil) }
 
 // matchVariantIn is like matchVariant, but also considers variants with messageTypes. The function
-// typeOf returns the type of the message with the given id, or "" if it is unknown. It is called
-// with the message id that v contains, or "" if v contains none.
+// typeOf returns the type of the message with the given id, or "" if it is unknown. matchVariantIn
+// calls typeOf with the message id that v contains, or "" if v contains none.
 func matchVariantIn(variants []*variant, v any, typeOf func(id string) string) *variant {
 	for _, w := range variants {
 		if w.matches(v, typeOf) {
@@ -266,10 +266,11 @@ func matchVariantIn(variants []*variant, v any, typeOf func(id string) string) *
 	return nil
 }
 
-// matches reports whether v is a value of the variant: it has all discriminators of the variant and
-// none of the members at absencePaths. If there are presencePaths, v must have at least one of
-// these members. If there are messageTypes, v must belong to a message of one of these types; see
-// matchVariantIn for the argument typeOf, which is nil if all types are unknown.
+// matches reports whether v is a value of the variant, that is, whether all of these conditions
+// hold: v has all discriminators of the variant; v has none of the members at absencePaths; v has
+// at least one of the members at presencePaths, if there are any; and v belongs to a message of one
+// of the messageTypes, if there are any. The argument typeOf is as in matchVariantIn, or nil if all
+// types are unknown.
 func (w *variant) matches(v any, typeOf func(id string) string) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(firstAt(v, m.path), m.value) {
