@@ -29,7 +29,7 @@ type clientWriter struct {
 	ctx      context.Context // done when the client left, Finish ended the stream, or the request has been served
 	cancel   context.CancelCauseFunc
 
-	mu            sync.Mutex // protects the fields below except timers, and serializes writes, since Stream.Inject may write too
+	mu            sync.Mutex // protects the fields below except timers, and serializes writes, also of Stream.Inject
 	headSent      bool
 	headTime      time.Time       // when the head was sent
 	deadlineValid time.Time       // extendDeadline does nothing before this time

@@ -69,12 +69,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	out.close()
 }
 
-// currentPlan returns the fault plan for the response, or nil if no plan applies to it. The plan of
-// the request itself applies if the request starts the run, or if it specifies faults (by
-// X-Mock-Fault or a script rule) or an event to hold (by X-Mock-Hold). Otherwise, the response
-// streams a run that another request started, and the plan of that run applies. If the mock does
-// not have the plan of that run, for example because the run has not started yet, p is nil and ok
-// is false; in all other cases, ok is true.
+// currentPlan returns the fault plan for the response, or nil if no plan applies to it. This is
+// x.ownPlan if the request specifies faults (by X-Mock-Fault or a script rule) or an event to hold
+// (by X-Mock-Hold), or if the response does not stream a run that another request started.
+// Otherwise it is the plan of that run. If the mock does not have the plan of that run, for example
+// because the run has not started yet, currentPlan returns nil and false.
 func (x *requestState) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen || x.ownPlan != nil && (len(x.ownPlan.faults) > 0 || x.overrides.Hold != nil) {
 		return x.ownPlan, true

@@ -12,8 +12,8 @@ import (
 // A faultPlan holds the faults for one run, or for one response that belongs to no run. It also
 // counts the streams of the run.
 type faultPlan struct {
-	test        string // id of the test of the request that made the plan; "" if that request named none
-	rule        string // name of the script rule that matched that request; "" if none did
+	test        string // id of the test of the request for which the plan was made; "" if the request named none
+	rule        string // name of the script rule that matched the request; "" if none did
 	faults      []fault.Spec
 	firstHeld   int          // index of the first frame to hold in the first stream, counted from 0, or noFrame
 	streamCount atomic.Int32 // streams of the run so far

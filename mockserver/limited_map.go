@@ -51,8 +51,8 @@ func (l *limitedMap[K, V]) drop(key K) {
 	l.order = slices.DeleteFunc(l.order, func(other K) bool { return other == key })
 }
 
-// dropFunc removes all entries for which isDropped returns true. The function isDropped must not use
-// the map.
+// dropFunc removes all entries for which isDropped returns true. The function isDropped must not
+// use the map.
 func (l *limitedMap[K, V]) dropFunc(isDropped func(key K, v V) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

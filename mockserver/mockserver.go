@@ -59,17 +59,17 @@ type Server struct {
 	journal    *journal.Journal
 	clock      *Clock
 	seed       uint64
-	shared     *testScope                                     // scope of requests that name no test; other scopes inherit its settings
-	scopes     limitedMap[string, *testScope]                 // scopes of the tests, by the ids of the tests
-	settingsMu sync.Mutex                                     // serializes updates of settings
-	requests   keyCounter                                     // counts equal requests; see requestSeed
-	plans      limitedMap[runKey, *faultPlan]                 // of runs that one request starts and others stream
-	streams    liveStreams                                    // the open streams
-	variations limitedMap[variationCacheKey, *vary.Variation] // a cache
-	store      state.Resetter                                 // the store of backend
-	backend    backendServer                                  // the reference server
-	handler    http.Handler                                   // the method serve, wrapped in the handler of package middleware
-	basePaths  map[string]string                              // results of BasePath, by the names of the dialects
+	shared     *testScope                     // scope of requests that name no test; other scopes inherit its settings
+	scopes     limitedMap[string, *testScope] // scopes of the tests, by the ids of the tests
+	settingsMu sync.Mutex                     // serializes updates of settings
+	requests   keyCounter                     // counts equal requests; see requestSeed
+	plans      limitedMap[runKey, *faultPlan] // of runs that one request starts and others stream
+	streams    liveStreams                    // the open streams
+	variations limitedMap[variationCacheKey, *vary.Variation]
+	store      state.Resetter    // the store of backend
+	backend    backendServer     // the reference server
+	handler    http.Handler      // the method serve, wrapped in the handler of package middleware
+	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
 	ctx          context.Context // canceled by Shutdown
 	stop         context.CancelFunc

@@ -30,9 +30,9 @@ type RuntimeSettings struct {
 	Pace    *pace.Pace      `json:"pace,omitzero"`    // timing of replies
 	Seed    *uint64         `json:"seed,omitempty"`   // seed of the random choices
 	Vary    *uint64         `json:"vary,omitempty"`   // seed of the variations of the encoding
-	// Hold is the index, counted from 0, of the first event that is held in the first stream of each
-	// run. The mock sends this event and the later ones only when the methods of [Stream] release
-	// them. Later streams of a run are not held.
+	// Hold is the index, counted from 0, of the first event that is held in the first stream of
+	// each run. The mock sends this event and the later ones only when the methods of [Stream]
+	// release them. Later streams of a run are not held.
 	Hold *int `json:"hold,omitempty"`
 }
 
@@ -124,10 +124,10 @@ func (s *Server) ScriptState(test string) *script.State { return s.scope(test).s
 // new test then replaces the oldest one.
 func (s *Server) Tests() []string { return slices.Sorted(slices.Values(s.scopes.keys())) }
 
-// Reset discards the settings, the script state, the fault plans and the journal entries of the test
-// with the id test, and the counts of its requests, on which random choices depend. If test is "",
-// Reset restores the initial state of the server: it discards the data of all tests, the state of
-// the reference server and the fault plans. It does not reset the clock, and open streams continue.
+// Reset discards the settings, the script state, the fault plans and the journal entries of the
+// test with the id test, and the counts of its requests, on which random choices depend. If test is
+// "", Reset restores the initial state of the server: it discards the data of all tests, the state
+// of the reference server and the fault plans. Reset does not affect the clock or open streams.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)

@@ -20,8 +20,8 @@ type Turn struct {
 	OnlyClient  bool     // the agent must not run tools itself, because the dialect has no events for their results
 
 	// EarlierMessages returns the latest messages of the conversation before this request,
-	// at most 400, oldest first, or an error if the store fails. A nil function means that there are
-	// none.
+	// at most 400, oldest first, or an error if the store fails. A nil function means that there
+	// are none.
 	EarlierMessages func(ctx context.Context) ([]Message, error)
 }
 
@@ -29,9 +29,9 @@ type Turn struct {
 type Message = state.Message
 
 // previousUserText returns the text of the latest user message before the prompt of this request.
-// It looks in the request, because clients may repeat the history in it, and then in the stored
-// conversation, except for messages that users do not see (see state.Message.Hidden). If there is no
-// such message, found is false. The error is any error from EarlierMessages.
+// It looks first in the request, because clients may repeat the history in it, and then among the
+// stored messages that users see (see state.Message.Hidden). If there is no such user message,
+// found is false. The error is any error from EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {

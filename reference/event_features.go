@@ -19,8 +19,8 @@ type eventFeatures struct {
 	enveloped      bool               // each frame is an envelope, which contains events and properties of the run
 	interrupt      bool               // has the event interrupt
 	snapshotStatus string             // status of snapshots of an incomplete tool call; "": no snapshots
-	callMessage    toolEventPlacement // the message that contains a tool call; not used if streamedCalls is true
-	resultMessage  toolEventPlacement // the message that contains a tool result
+	callMessage    toolEventPlacement // how a tool call is sent; not used if streamedCalls is true
+	resultMessage  toolEventPlacement // how a tool result is sent
 	startCount     int                // number of run.start events at the beginning of a run
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 // serveHistory responds with the messages of one day (in UTC) of a conversation. This is the latest
-// day with messages or, if the request names a day, the latest day with messages before that day. If
-// the request names no conversation, serveHistory uses the one in which the user most recently
-// started a run. If there is none, the history is empty. It refuses a request for a conversation
-// that does not exist or belongs to another user.
+// day with messages or, if the request names a day, the latest day with messages before that day.
+// If the request names no conversation, serveHistory uses the one in which the user most recently
+// started a run. If the user has not started any run, the history is empty. serveHistory refuses a
+// request for a conversation that does not exist or belongs to another user.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {

@@ -29,8 +29,8 @@ type streamWriter struct {
 	*requestContext
 	s      *Server
 	events runLogReader // reader of the run's events; nil until findRun has found the run
-	// findRun returns a reader of the run's events. If the run does not exist, the reader is nil, and
-	// the channel receives a value when a run may have been started.
+	// findRun returns a reader of the run's events. If the run does not exist, the reader is nil,
+	// and the channel receives a value when a run may have been started.
 	findRun func() (runLogReader, <-chan struct{})
 
 	position       int64  // position of the last event written
@@ -98,8 +98,9 @@ func (h *storedLogReader) isMissing() bool {
 
 // serveListen streams the events of a run that another request started. The stream begins after the
 // event that the request's cursor identifies or, without a cursor, with the first event. If the run
-// has not started yet, serveListen waits until it starts. It refuses an invalid or outdated cursor,
-// and a request for a conversation that does not exist or belongs to another user.
+// has not started yet, serveListen waits until it starts. It refuses a cursor that is invalid or
+// refers to a run that the store has dropped, and a request for a conversation that does not exist
+// or belongs to another user.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -285,9 +286,9 @@ func (l *streamWriter) release() {
 	}
 }
 
-// shutdown returns a channel that is closed when the server shuts down; the stream must then end.
-// It returns nil if this process executes the run, because the stream then ends with the terminal
-// event of the run.
+// shutdown returns a channel that is closed when the server shuts down; the caller must then end
+// the stream. It returns nil if this process executes the run: such a stream ends with the terminal
+// event of the run instead.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil
@@ -327,9 +328,9 @@ func (l *streamWriter) flush() error {
 	return nil
 }
 
-// extendWriteDeadline sets the write deadline of the connection to writeTimeout from now. It must be
-// called for every response, because a connection keeps the deadline of the previous request. It
-// does nothing if w does not support deadlines.
+// extendWriteDeadline sets the write deadline of the connection to writeTimeout from now. It does
+// nothing if w does not support deadlines. The server must call extendWriteDeadline for every
+// response, because a connection keeps the deadline of the previous response.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

@@ -50,17 +50,17 @@ func (s *Server) requestMessages(c *requestContext) (messages []state.Message) {
 // A messageRecorder assembles the messages of a conversation from the events of an agent, so that
 // they can be stored.
 type messageRecorder struct {
-	run       string // id of the run
-	now       func() time.Time
-	open      []*incompleteMessage
+	run       string                 // id of the run
+	now       func() time.Time       // returns the time for Message.At
+	open      []*incompleteMessage   // messages of the assistant that have not ended
 	calls     map[string]*state.Call // incomplete tool calls, by id
 	completed []state.Message        // complete messages that takeCompleted has not returned yet
 }
 
 // An incompleteMessage is a message whose end has not been recorded yet.
 type incompleteMessage struct {
-	state.Message
-	text strings.Builder
+	state.Message                 // without Text and At
+	text          strings.Builder // the text so far
 }
 
 // addText appends piece to the open message of the assistant with the given id. If there is none,

@@ -46,15 +46,16 @@ type Refusal struct {
 	Code, Text string
 }
 
-// An EventSink receives the events of a run. Event is called for each event, in order, and must not
-// retain the event. End is called once, after the last event.
+// An EventSink receives the events of a run. The server calls Event for each event, in the order in
+// which the run emits them, and End once, after the last event. Event must not retain the event.
 type EventSink struct {
 	Event func(*spec.Event)
 	End   func()
 }
 
 // intercept calls Config.Intercept, if set, and stores the result in c.override. If the result
-// refuses or serves the request, intercept responds to the request and returns false.
+// refuses or serves the request, intercept responds to the request and returns false. Otherwise it
+// returns true.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {
 		return true

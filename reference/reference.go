@@ -227,9 +227,9 @@ func (s *Server) beginWork() bool {
 }
 
 // Shutdown stops the server. The server refuses new requests with status 503 and cancels every run,
-// so that each open stream receives its terminal event. Shutdown waits until all requests and runs
-// have ended, and returns an error if ctx is done before that. It may be called again, for example
-// with a longer deadline.
+// so that each open stream receives the terminal event of its run. Shutdown waits until all
+// requests and runs have ended, and returns an error if ctx is done before that. It may be called
+// again, for example with a longer deadline.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true

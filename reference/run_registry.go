@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// A runRegistry holds the runs that this process executes and counts open streams.
-// Servers that share a store share a registry.
+// A runRegistry holds the runs that a [Server] or the servers of a [DialectMux] execute, and counts
+// their open streams.
 type runRegistry struct {
 	store      state.Store
 	ownsStore  bool               // newRunRegistry created the store, and close closes it
@@ -145,8 +145,8 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll cancels the runs of a dialect that this process executes. It is called when the server
-// of the dialect shuts down.
+// cancelAll cancels the runs that this process executes in the dialect with the given name. It is
+// called when the server of the dialect shuts down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

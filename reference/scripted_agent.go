@@ -312,9 +312,9 @@ func (a *scriptedAgentTurn) interrupt(payload string) bool {
 }
 
 // withNumbers returns a handler for a prompt whose arguments are non-negative integers, separated
-// by white space. The handler calls handle with the numbers. It returns false, without calling
-// handle, if their count differs from that of limits, or if a number is invalid or exceeds its
-// limit.
+// by white space. The handler calls handle with the numbers. The parameter limits contains the
+// maximum of each number. The handler returns false, without calling handle, if there are more or
+// fewer numbers than limits, or if a number is invalid or exceeds its limit.
 func withNumbers(handle func(a *scriptedAgentTurn, n []int), limits ...int) func(*scriptedAgentTurn, string) bool {
 	return func(a *scriptedAgentTurn, arguments string) bool {
 		fields := strings.Fields(arguments)

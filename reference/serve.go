@@ -23,11 +23,11 @@ import (
 type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
-	op       *dialect.Operation
-	unrouted bool       // the request matches no operation: op only determines how errors are encoded
-	user     string     // the authenticated user; "" if the operation requires no credentials
-	event    spec.Event // the decoded request; empty before dispatch decodes it
-	override Override   // the result of Config.Intercept
+	op       *dialect.Operation // the operation that the request matches; see unrouted
+	unrouted bool               // the request matches no operation: op only determines how errors are encoded
+	user     string             // the authenticated user; "" if the operation requires no credentials
+	event    spec.Event         // the decoded request; empty before dispatch decodes it
+	override Override           // the result of Config.Intercept
 }
 
 // ServeHTTP decodes a request and serves the operation that it matches. Error responses
@@ -90,7 +90,7 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 }
 
 // readBody returns the request body, and any error from reading it. If the body is larger than
-// maxBody, the result is one byte longer than maxBody.
+// maxBody, the result consists of the first maxBody+1 bytes.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
@@ -174,10 +174,10 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the handler for its operation. It responds itself if the
-// request violates the dialect's document or Config.Intercept refuses or serves the request. If the
-// body exceeds maxBody, it responds with status 413, unless the document defines the response to
-// large bodies.
+// dispatch decodes a request and calls the handler for its operation. It responds itself if
+// Config.Intercept refuses or serves the request, or if the request violates the dialect's document
+// and the document specifies how to refuse it. If the body exceeds maxBody, dispatch responds with
+// status 413, unless the document has a limit that is at least as strict.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	// If the document has a limit that is at least as strict, ParseRequest finds the violation.
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())

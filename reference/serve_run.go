@@ -240,8 +240,8 @@ func (s *Server) streamRun(c *requestContext, r *run, out runFrameSink) {
 }
 
 // encodeTerminal encodes the terminal event of the run and returns the outcome of the run. If cause
-// is nil, the terminal event is the one that the agent emitted last, or a successful end if it
-// emitted none. Otherwise it is the result of stopEvent.
+// is nil, the terminal event is the one that the agent emitted last, or a successful end if the
+// agent emitted none. If cause is not nil, the terminal event is stopEvent(cause).
 func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	switch {
 	case cause != nil:
@@ -262,8 +262,9 @@ func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 }
 
 // runAgent runs the agent and encodes its events with t. It leaves the terminal event in t.last
-// without encoding it. It returns nil if the agent ended the run. Otherwise it returns the cause:
-// the agent panicked or the context of the run is done.
+// without encoding it. It returns errAgentFailed if the agent panicked, and the cause of r.ctx if
+// that context was done before the agent finished. Otherwise it returns nil; t.last is no terminal
+// event if the agent emitted none.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out runFrameSink) (cause error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -318,8 +319,8 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 }
 
 // endOrphan ends a run whose server process no longer exists, by adding an error event to the run
-// in the store. It returns false if the store failed and the caller should try again. It returns
-// true if the run has ended or does not exist.
+// in the store. It returns false if the store failed and the caller should try again. Otherwise it
+// returns true: the run has now ended, had ended before, or does not exist.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	update := state.RunUpdate{End: true}
 	thread := ref.Thread[len(s.dialect.Name)+1:]

@@ -12,7 +12,7 @@ import (
 // even if many slow clients receive it.
 type sharedReads struct {
 	mu     sync.Mutex
-	active map[sharedReadKey]*sharedRead
+	active map[sharedReadKey]*sharedRead // batches that are being read or sent, by key
 }
 
 // A sharedReadKey identifies a batch: the events of a run after a position in its thread.
@@ -26,9 +26,9 @@ type sharedReadKey struct {
 // reading fails, the sharedRead contains the error.
 type sharedRead struct {
 	key     sharedReadKey
-	holders int           // number of callers of read that have not called release; guarded by sharedReads.mu
-	done    chan struct{} // closed when the fields below are set
-	events  []state.LogEntry
+	holders int              // number of callers of read that have not called release; guarded by sharedReads.mu
+	done    chan struct{}    // closed when the fields below are set
+	events  []state.LogEntry // results of Store.EventsAfter, like ended and err
 	ended   bool
 	err     error
 }

@@ -35,7 +35,8 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 }
 
 // noteDone records that the run r no longer waits for the store. If kept is false, the events of
-// the run were not stored, and noteDone logs an error. It does nothing if r did not wait.
+// the run were not stored, and noteDone logs an error. Otherwise, if no other run waits and a
+// warning was logged, it logs that the store is available again. It does nothing if r did not wait.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,15 +19,15 @@ type checkResultGroup struct {
 	locations map[findingLocation]bool // locations of the findings of all results
 }
 
-// A findingLocation is the place in a run at which a finding was made: its scenario, exchange,
+// A findingLocation is the place to which a finding refers: a scenario, and in it an exchange,
 // event, line and byte.
 type findingLocation struct {
 	scenario                      string
 	exchange, event, line, offset int // as in [Finding]; event is -1 if there is none
 }
 
-// locationOf returns the place in the run at which f, a finding of this check, was made. The field
-// event of the result is -1 if f does not refer to an event.
+// locationOf returns the place to which f, a finding of c, refers. The field event of the result is
+// -1 if f does not refer to an event.
 func (c Check) locationOf(f Finding) findingLocation {
 	p := findingLocation{c.Scenario, f.Exchange, -1, f.Line, f.Offset}
 	if f.Event != nil {
@@ -151,9 +151,9 @@ func byPrecision(list []checkResultGroup) []int {
 }
 
 // coversGroup reports whether g describes the same defect as o, so that a report that shows g can
-// omit o. The first findings of both groups must be at the same location, and g must have a finding
-// at every location where o has one. The result is false if g or o has no findings, or if a result
-// of o has findings that were not kept, because their locations are unknown.
+// omit o: the first findings of both groups are at the same location, and g has a finding at every
+// location where o has one. The result is false if g or o has no findings. It is also false if a
+// result of o has findings that were not kept, because the locations of these are unknown.
 func (g checkResultGroup) coversGroup(o checkResultGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 ||
 		o.Dropped > 0 || slices.ContainsFunc(o.others, func(c Check) bool { return c.Dropped > 0 }) ||
@@ -194,8 +194,8 @@ var variableParts = regexp.MustCompile("…?(?:\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`)
 
 // similarityKey returns a key by which similar findings are grouped. The key of a finding about a
 // whole response consists of the requirement, the operation, the status line, and what the message
-// says is required. Any other key consists of the requirement and the message without
-// [variableParts].
+// says is required. Any other key consists of the requirement and the beginning of the message, in
+// which [variableParts] are replaced.
 func (f Finding) similarityKey() string {
 	if f.isAboutResponse() {
 		status, _, _ := strings.Cut(f.Response, "\n")
@@ -208,10 +208,9 @@ func (f Finding) similarityKey() string {
 // isAboutResponse reports whether the finding is about a whole response, not about one event.
 func (f Finding) isAboutResponse() bool { return f.Event == nil && f.Response != "" }
 
-// splitMessage splits the message of a finding about a whole response into what was seen and what
-// is required, at the last "; ", because what was seen may contain text of the server. The message
-// of any other finding is not split; required is then "". The part seen may differ between similar
-// findings.
+// splitMessage splits the message of a finding about a whole response, at its last "; ", into what
+// was seen and what is required. If the message contains no "; ", or if the finding is not about a
+// whole response, seen is the whole message and required is "".
 func (f Finding) splitMessage() (seen, required string) {
 	if i := strings.LastIndex(f.Message, "; "); i >= 0 && f.isAboutResponse() {
 		return f.Message[:i], f.Message[i+len("; "):]

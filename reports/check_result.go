@@ -125,10 +125,9 @@ func cutTruncationNote(s string) (shown, note string) {
 // follow.
 //
 // The verdict on a requirement is the worst one in results. However, it is [spec.Error] only if no
-// check judged the requirement: a failure of the network in one scenario neither hides a violation
-// in another one nor voids the evidence of the others. The verdict is [spec.Silent] if results
-// contains no result for the requirement, or if the requirement is excluded because no check can
-// judge it.
+// check judged the requirement, so that an error in one scenario does not hide the verdicts from
+// other scenarios. The verdict is [spec.Silent] if results contains no result for the requirement,
+// or if the requirement is excluded because no check can judge it.
 func RequirementResults(catalogue []spec.Requirement, results []spec.CheckResult) []RequirementResult {
 	known, worst := map[string]bool{}, map[string]spec.Verdict{}
 	for _, c := range catalogue {

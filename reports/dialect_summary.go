@@ -64,8 +64,9 @@ func (c Check) headline() string {
 
 // violatedRequirements returns the requirements that reports show with the result c, sorted by
 // level: MUST, SHOULD, MAY. They are the requirements that the findings of c violate. If a finding
-// names no requirement, or if there are no findings, they are all that the check judges. If c
-// failed or warned, those of level MAY are omitted, because they cannot be violated.
+// names no requirement, or if there are no findings, they are all requirements that the check
+// judges. If the verdict is failed or warned, requirements of level MAY are omitted, because they
+// cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	ids := c.Requirements
 	namesNone := func(f Finding) bool { return f.Requirement == "" }

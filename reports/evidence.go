@@ -55,12 +55,12 @@ var principalNotes = map[spec.Principal]string{
 }
 
 // RequestText returns a readable excerpt of a request: the request line, the less common header
-// fields, and the beginning of the body. A placeholder replaces credentials. The excerpt is "" if the
-// request was not recorded.
+// fields, and the beginning of the body. A placeholder replaces credentials. The excerpt is "" if
+// the request was not recorded.
 //
 // The request line consists of the method, base (the base URL of the server) and the target of the
-// request. It does not contain base if that is a shell variable, such as "$BASE", or if the target is
-// itself a URL.
+// request. It does not contain base if that is a shell variable, such as "$BASE", or if the target
+// is itself a URL.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""

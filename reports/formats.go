@@ -9,10 +9,10 @@ import (
 
 // A Format is one way to write a report, such as JSON.
 type Format struct {
-	Name   string // as users name the format, such as "json"
-	Suffix string // of file names, such as ".json"
-	Doc    string // description in a few words
-	Write  func(io.Writer, *Report) error
+	Name   string                         // as users name the format, such as "json"
+	Suffix string                         // of file names, such as ".json"
+	Doc    string                         // description in a few words
+	Write  func(io.Writer, *Report) error // writes a report in the format
 }
 
 // Formats lists all formats in which a report can be written.

@@ -87,7 +87,8 @@ func (d DialectReport) pageGroups() []checkResultGroup {
 	return all
 }
 
-// countOnPage returns how many checks with verdict v the HTML page shows, in all dialects together.
+// countOnPage returns how many entries with verdict v the HTML page has, for all dialects together
+// (see pageGroups).
 func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	for _, d := range r.Dialects {
 		for _, g := range d.pageGroups() {
@@ -111,11 +112,14 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// judgedCounts holds numbers of requirements of a dialect by their verdicts. Judged is the number
-// of those that passed, failed or have a warning; Silent includes those with the verdict error.
+// judgedCounts holds how many requirements of a dialect have certain verdicts. Judged counts the
+// verdicts passed, failed and warned, Silent the verdicts silent and error, and Skipped the verdict
+// skipped. Excluded counts the requirements that no check can judge; the other fields do not count
+// them.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
-// countJudged returns the numbers of requirements of the dialect by their verdicts.
+// countJudged counts the requirements of the dialect, including those of the test prompts, by
+// verdict.
 func (d DialectReport) countJudged() judgedCounts {
 	var t verdictTotals
 	t.addDialect(d)

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// junitSuites is the root element of a JUnit report: the test suites of all dialects.
+// junitSuites is the root element of a JUnit report: all test suites and the totals of their
+// counts.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -22,9 +23,10 @@ type junitSuites struct {
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
-// A junitSuite is the test suite of one dialect in a JUnit report.
+// A junitSuite is one test suite of a JUnit report: that of a dialect, or that of the internal
+// errors.
 type junitSuite struct {
-	Name      string      `xml:"name,attr"`
+	Name      string      `xml:"name,attr"` // name of the dialect, or "streamassay" for internal errors
 	Tests     int         `xml:"tests,attr"`
 	Failures  int         `xml:"failures,attr"`
 	Errors    int         `xml:"errors,attr"`
@@ -153,8 +155,8 @@ func (all *junitSuites) add(s junitSuite) {
 }
 
 // addCause adds the test case for the cause d.Causes[i]. The worst verdict of the results that the
-// cause explains determines whether the test case is an error, fails or passes. The verdict warned is
-// a failure only if strict is true.
+// cause explains determines whether the test case is an error, fails or passes. The verdict warned
+// is a failure only if strict is true.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}

@@ -109,9 +109,9 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	}
 }
 
-// writeMarkdown writes the group, which must not have passed, as Markdown: its findings, the
+// writeMarkdown writes the group, whose verdict must not be passed, as Markdown: its findings, the
 // violated requirements, the other checks that failed because of the same part of a response, and a
-// command that reproduces the result.
+// command that reproduces the result. The parameter d is the report of the dialect.
 func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {

@@ -79,7 +79,7 @@ type RequirementResult struct {
 	Checks     []string        `json:"checks"`               // ids of the checks that judge it
 	Excluded   *spec.Exclusion `json:"excluded,omitempty"`   // why no check can judge it; nil: checks can
 	Convention bool            `json:"convention,omitempty"` // a requirement of the test prompts, not of the protocol
-	Flaky      *Counts         `json:"flaky,omitempty"`      // rounds by verdict, if they differ
+	Flaky      *Counts         `json:"flaky,omitempty"`      // number of rounds by verdict; nil: all agree
 }
 
 // A Check is the result of one check (a rule that servers or clients must follow) in one scenario
@@ -103,7 +103,7 @@ type Check struct {
 	// request of the scenario. It is "" if that request was not recorded.
 	Curl       string  `json:"curl"`
 	Transcript string  `json:"transcript"`      // path of the recorded conversation; "" if it was not recorded
-	Flaky      *Counts `json:"flaky,omitempty"` // rounds by verdict, if they differ
+	Flaky      *Counts `json:"flaky,omitempty"` // number of rounds by verdict; nil: all agree
 	Round      int     `json:"round,omitempty"` // if Flaky is set: the round with this result, from 1
 }
 

@@ -95,8 +95,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
 // overallVerdict returns the verdict that determines the color of the last line of the report. It
-// returns failed if the exit code is not 0. Otherwise, it returns r.Verdict, or warned if r.Verdict is
-// worse than warned.
+// returns failed if the exit code is not 0. Otherwise, it returns r.Verdict, or warned if r.Verdict
+// is worse than warned.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)

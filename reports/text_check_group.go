@@ -66,8 +66,8 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 	}
 }
 
-// writeFailedRequirements writes the text and the source of the first requirements that failed. There
-// are at most maxFindingGroups of them.
+// writeFailedRequirements writes the text and the source of the first requirements that failed.
+// There are at most maxFindingGroups of them.
 func (d DialectReport) writeFailedRequirements(b *strings.Builder) {
 	n := 0
 	for _, r := range d.Requirements {
@@ -110,9 +110,9 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	}
 }
 
-// writeText writes the group, which must not have passed, to the text report: its findings, the
-// violated requirements, the other checks that failed because of the same part of a response, and
-// how to reproduce the result.
+// writeText writes the group, whose verdict must not be passed, to the text report: its findings,
+// the violated requirements, the other checks that failed because of the same part of a response,
+// and how to reproduce the result. The parameter d is the report of the dialect.
 func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
@@ -218,8 +218,9 @@ func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated [
 	s.writeExcerpt(b, "received", f.Response)
 }
 
-// writeRequirements writes the text and the source of the requirements in violated. Unless
-// s.Verbose is set, it writes only the ids of those after the first maxFindingGroups.
+// writeRequirements writes the text and the source of the requirements in violated. If s.Verbose is
+// false, it writes the text and source of only the first maxFindingGroups requirements, and the
+// levels and ids of the others.
 func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {

@@ -65,8 +65,8 @@ type Pass struct {
 	judged     map[string]int // number of judgements by requirement id; the key "" is for those without one
 	violated   map[string]int // number of failed judgements, with the same keys
 	findings   []Finding
-	onFinding  func(Finding)
-	run        *sharedState // shared with the other passes of a Run
+	onFinding  func(Finding) // called with each finding that is kept; may be nil
+	run        *sharedState  // shared with the other passes of a Run
 }
 
 // A Finding is a failed judgement. Event is the evidence, and Message states what was seen and what

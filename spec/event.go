@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Kind is the type of an [Event], such as "message.delta". The kinds do not depend on the
-// dialect.
+// A Kind is the type of an [Event], such as "message.delta". The kinds are the same in all
+// dialects.
 type Kind string
 
 // Subject returns the part of the kind before the dot, such as "message" for "message.delta". It
@@ -46,8 +46,8 @@ const (
 	// Undecodable is the kind of a frame or body that cannot be decoded, and of a frame that
 	// matches no schema of the document. The field Err of the event is the reason.
 	Undecodable Kind = "?"
-	// Unrecognized is the kind of a frame or part whose schema states no other kind (x-kind), and
-	// of a body that the document does not describe.
+	// Unrecognized is the kind of a frame or part whose schema does not state another kind with
+	// x-kind. It is also the kind of a body that the document does not describe.
 	Unrecognized Kind = "other"
 
 	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
@@ -256,14 +256,14 @@ func (e Event) IsStream() bool { return e.MediaType == EventStream }
 // do not count as frames.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
-// Valid reports whether the event violates no constraint of the document. Only a request that is
-// not valid may be refused because of its content.
+// Valid reports whether the event violates no constraint of the document. A valid request must not
+// be refused because of its content.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
 // MayBeAccepted reports whether the document permits a server to accept the request e. A valid
-// request may always be accepted. An invalid one may be accepted if the document specifies refusals
-// for each of its violations and requires none of them. It does not require a refusal of level
-// [May], or one with Accept.
+// request may always be accepted. An invalid request may be accepted if the document specifies
+// refusals for each of its violations and none of these refusals is mandatory. A refusal is
+// mandatory unless its level is [May] or its field Accept is true.
 func (e Event) MayBeAccepted() bool {
 	isMandatory := func(d RefusalRequirement) bool { return d.Level != May && !d.Accept }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -322,8 +322,8 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 }
 
 // Prompt returns the text of the last user message of the request e, and true. It returns "" and
-// false if the request has no user message. It also does so if a tool result or a reply to an
-// interrupt follows the last user message, because the server then answers that result or reply.
+// false if the request has no user message, or if a tool result or a reply to an interrupt follows
+// the last one. In the latter case, the server answers that result or reply instead of the message.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {

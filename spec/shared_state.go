@@ -8,8 +8,9 @@ type sharedState struct {
 	atEnd     []func()        // to be called after the last event
 }
 
-// A sharedValueKey identifies a shared value. Checks with AllPrincipals see more events than other
-// checks, so the two groups do not share values.
+// A sharedValueKey identifies a shared value. The field allPrincipals is the field AllPrincipals of
+// the checks that share the value. Checks with AllPrincipals see more events than other checks, so
+// the two groups do not share values.
 type sharedValueKey struct {
 	name          string
 	allPrincipals bool
@@ -21,8 +22,8 @@ func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 
 // Shared returns a value that several checks of one [Run] share, such as a record of all valid
 // requests. The first call with a given name creates the value by calling create. Later calls with
-// the same name return the same value; they panic if their type T differs. However, checks with
-// AllPrincipals do not share values with other checks.
+// the same name return the same value; they panic if their type T differs. However, checks whose
+// field AllPrincipals is true do not share values with other checks.
 //
 // The second result of create, if it is not nil, is a function that updates the value. Run calls it
 // with each event that the check sees, before any check sees the event. Run calls all functions

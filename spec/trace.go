@@ -23,7 +23,7 @@ type Trace struct {
 	StreamLimit int
 }
 
-// All returns an iterator over the exchanges of the trace, in order.
+// All returns an iterator over the exchanges of the trace, in the order of t.Exchanges.
 func (t Trace) All() iter.Seq[Exchange] { return slices.Values(t.Exchanges) }
 
 // An Exchange is one request and its response.
@@ -55,7 +55,8 @@ const (
 	Anonymous   Principal = "nobody"   // a client without credentials
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 
-	// Clients with credentials that the server never issued, but that resemble those of PrimaryUser.
+	// These clients have credentials that the server never issued. The credentials resemble those
+	// of PrimaryUser.
 	LongerCredentials  Principal = "longer"  // characters are appended
 	ShorterCredentials Principal = "shorter" // the last character is missing
 )
@@ -103,11 +104,11 @@ var (
 	// ErrClientLeft means that the client stopped reading the body before its end. It does not
 	// count against the server.
 	ErrClientLeft = errors.New("the client left")
-	// ErrLeftAfterEnd means that the client stopped reading after the terminal event of the run, but
-	// sooner than [MaxOpenAfterEnd] after it. The body was still open. It wraps ErrClientLeft.
+	// ErrLeftAfterEnd means that the client stopped reading after the terminal event of the run,
+	// but sooner than [MaxOpenAfterEnd] after it. The body was still open. It wraps ErrClientLeft.
 	ErrLeftAfterEnd = fmt.Errorf("%w after the end of the run", ErrClientLeft)
-	// ErrStillOpen means that the body was still open [MaxOpenAfterEnd] after the terminal event of
-	// the run, when the client stopped reading.
+	// ErrStillOpen means that the client stopped reading because the body had not ended within
+	// [MaxOpenAfterEnd] after the terminal event of the run.
 	ErrStillOpen = errors.New("the body did not end with the run")
 	// ErrTruncated means that the connection was closed before the body was complete according
 	// to its framing.
@@ -183,7 +184,7 @@ func (h Header) MediaType() string {
 }
 
 // ContentCoding returns the value of the Content-Encoding field in lower case. It returns "" if the
-// field is absent, or if the coding is identity, which means that there is none.
+// field is absent or has the value "identity", which means that the body is not encoded.
 func (h Header) ContentCoding() string {
 	coding := strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding")))
 	if coding == "identity" {

@@ -34,7 +34,7 @@ func (l Level) FailureVerdict() Verdict {
 // the reason why no check can judge it.
 //
 // In the field Quote, " … " stands for omitted text. In the field English, brackets enclose words
-// that the saved copy of the document lacks.
+// that the translation adds because they are missing in the quoted text.
 type Requirement struct {
 	ID      string   `yaml:"id"`
 	Level   Level    `yaml:"level"`
@@ -54,8 +54,8 @@ type Requirement struct {
 // "000_12d5.txt:23".
 var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.(txt|md):[0-9]`)
 
-// Quoted reports whether Quote is a verbatim quotation from a protocol document, which Source then
-// cites. Otherwise, Quote is a sentence of this project, and reports show it without quotation
+// Quoted reports whether r.Quote is a verbatim quotation from a protocol document, which r.Source
+// then cites. If not, r.Quote is a sentence of this project, and reports show it without quotation
 // marks.
 func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
@@ -157,11 +157,10 @@ func (d PlannedCheck) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementFor returns the id of the requirement for which e is evidence according to the About
-// fields: the requirement that lists the kind or the wire name of e or, if none lists them, the
-// requirement with an empty About. It returns "" if there is more than one such requirement or
-// none, and also if the obligation has only one requirement, because there is then nothing to
-// select.
+// requirementFor returns the id of the requirement of d for which e is evidence. This is the
+// requirement whose About contains the kind or the wire name of e or, if there is none, the one
+// with an empty About. requirementFor returns "" if there is no such requirement or more than one,
+// or if d has only one requirement.
 func (d PlannedCheck) requirementFor(e Event) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -195,7 +194,7 @@ const (
 	Silent  Verdict = iota // nothing exercised the check
 	Skipped                // the target is configured to lack the capability
 	Passed
-	Warned // a SHOULD is violated, or counts as violated (see [Result.BreakPromise])
+	Warned // a SHOULD is violated, or counts as violated (see [CheckResult.BreakPromise])
 	Failed // a MUST is violated, or counts as violated
 	Error  // a failure of the client or the network kept the check from being judged
 )
@@ -224,8 +223,8 @@ type CheckResult struct {
 	overruled   bool            // Overrule was called, so Verdict applies to every requirement
 }
 
-// newResult returns the result for the obligation d, computed from what its check recorded in p. It
-// leaves out findings about requirements of level May.
+// newResult returns the result for the obligation d, computed from the judgements and findings that
+// its check recorded in p. It leaves out findings about requirements of level [May].
 func newResult(d PlannedCheck, p Pass) CheckResult {
 	r := CheckResult{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
@@ -285,10 +284,10 @@ func (r *CheckResult) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that a scenario did not exercise the check although it was expected to. It
-// marks as violated each requirement of the obligation on which the verdict is [Silent], except
-// those of level [May], and raises the verdict accordingly. BreakPromise reports whether it marked
-// any. If so, the text why becomes the note of the result.
+// BreakPromise records that a scenario did not exercise the check although the scenario was
+// expected to. It marks as violated each requirement of the obligation on which the verdict is
+// [Silent], except those of level [May], and raises the verdict according to their levels.
+// BreakPromise reports whether it marked any. If so, the text why becomes the note of the result.
 func (r *CheckResult) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -303,10 +302,11 @@ func (r *CheckResult) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add adds to the result a finding that the check itself does not make, such as that a reply lacks
-// the promised text. The event e is the evidence, and e.Requirement is the id of the violated
-// requirement (see [PlannedCheck.Requirement] if it is ""). Add raises the verdict according to the
-// level of that requirement. The message is formatted as by fmt.Sprintf.
+// Add adds a finding to the result that the check itself does not make, such as that a reply lacks
+// the promised text. The event e is the evidence. The field e.Requirement is the id of the violated
+// requirement; if it is "", the strictest requirement of the obligation counts as violated. Add
+// raises the verdict according to the level of that requirement. The message of the finding is
+// formatted as by fmt.Sprintf.
 func (r *CheckResult) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -331,10 +331,11 @@ type Evaluation struct {
 	OtherEncoding   bool // at least one response had one of the [StreamRequirements].OtherTypes
 }
 
-// RequireCompleteExchange returns evaluations unchanged if at least one of them is Complete.
-// Otherwise it changes every [Passed] verdict to [Silent], because even a server that gives the
-// same answer to all requests might pass. If [WhyUnjudgeable] returns an error, it changes the
-// other verdicts to [Silent] too. RequireCompleteExchange modifies its argument.
+// RequireCompleteExchange returns evaluations unchanged if the field Complete of at least one of
+// them is true. Otherwise, it changes every [Passed] verdict in evaluations to [Silent], because
+// even a server that gives the same answer to all requests might pass. If [WhyUnjudgeable] returns
+// an error, RequireCompleteExchange changes the other verdicts to [Silent], too, and removes their
+// findings.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
 		return evaluations

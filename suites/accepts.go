@@ -36,7 +36,8 @@ func runAccepts(t *Conversation) {
 				t.SendAndRead(template, e) // the requests of this template name a user; ask as the same user
 			}
 			t.SendAndRead("prompt", recall)
-			// A request that should repeat the history, but does not, would lose the thread's messages.
+			// A request that should repeat the history, but does not, would lose the thread's
+			// messages.
 			if !t.dialect.RepeatsHistory(t.BuildRequest(template, e)) || t.countParts(template, e) > parts {
 				t.SendAndRead(template, e)
 			}
@@ -77,7 +78,7 @@ func (t *Conversation) countParts(template string, e spec.Event) int {
 // sendAfterHistory tests whether the agent can reason and call a client tool if the request
 // contains earlier messages. It sends a prompt that asks for reasoning, built from the template
 // with the given name and from e, and a prompt that asks for a tool call, built from the template
-// "tool-offer". It omits those that the target does not support. It sends nothing if requests of
+// "tool-offer". It omits a prompt that the target does not support. It sends nothing if requests of
 // the given template contain only user messages and client tools, or if the last run failed.
 func (t *Conversation) sendAfterHistory(template string, e spec.Event) {
 	isOther := func(part spec.Event) bool { return part.Kind != spec.InputUser && part.Kind != spec.InputTool }
@@ -127,8 +128,8 @@ func (t *Conversation) sendWithUnusualIDs() {
 			t.Send(r)
 		}
 	}
-	// Every object in JavaScript inherits members with the first two names. The characters of the last
-	// id have a meaning in URLs.
+	// Every object in JavaScript inherits members with the first two names. The characters of the
+	// last id have a meaning in URLs.
 	for _, id := range []string{"constructor", "__proto__", "a:" + t.NewID(), t.NewID() + " 1+2&a=b#?%20"} {
 		t.Thread, t.Run = id, t.NewID()
 		send()
@@ -142,7 +143,7 @@ const longHistoryLength = 130
 
 // sendLongHistory sends a prompt in a thread with many earlier messages of the user. It sends
 // nothing if requests do not repeat the history of their thread, or if the document does not allow
-// as many messages.
+// that many messages.
 func (t *Conversation) sendLongHistory() {
 	if !t.dialect.RepeatsHistory(t.BuildRequest("prompt", t.PromptEvent("text", "accepted"))) {
 		return

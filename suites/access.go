@@ -49,11 +49,11 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends requests of all kinds as [spec.PrimaryUser], and then sends requests for
-// the same threads, runs and files as each of the other principals. The other principals also
-// request the stream of a run, and cancel the run, while the primary user reads that stream. Checks
-// verify that the server refuses these requests, and that the primary user's stream continues.
-// requestAsOthers omits requests that the dialect or the target does not support.
+// requestAsOthers sends requests of all kinds as [spec.PrimaryUser], and requests for the same
+// threads, runs and files as each principal in others. These principals also request the stream of
+// a run, and cancel the run, while the primary user reads that stream. Checks verify that the
+// server refuses the requests of the principals in others, and that the stream of the primary user
+// continues. requestAsOthers omits requests that the dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.noteNewThread()
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
@@ -90,8 +90,8 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 
 // listenInOtherCase requests the stream of the current run as [spec.OtherUser], but with the thread
 // id in capital letters. It reads at most one event. The server may treat that id as a different
-// thread without events; the request therefore asks it to end the stream after one poll that finds
-// no event.
+// thread without events. Therefore, the request asks the server to end the stream after one poll
+// that finds no event.
 func (t *Conversation) listenInOtherCase() {
 	r := t.BuildRequest("listen", spec.Event{Thread: strings.ToUpper(t.Thread), PollLimit: "1"})
 	if len(t.dialect.ValidateRequest(r)) == 0 {
@@ -179,8 +179,8 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 
 // requestStoredAsOthers sends requests about stored data (history, uploads, signed URLs,
 // transcriptions), first as [spec.PrimaryUser] and then as each principal in others. If others
-// contains [spec.OtherUser], it also requests the history of that user's latest thread. It omits
-// requests that the dialect or the target does not support.
+// contains [spec.OtherUser], it also requests, as that user, the history of the user's latest
+// thread. It omits requests that the dialect or the target does not support.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
@@ -215,9 +215,10 @@ const MaxStreamLimit = 256
 const disconnectTimeout = 6 * time.Second
 
 // runStreamLimit plays the stream-limit scenario. It opens [Target.StreamLimit] streams of one run
-// and requests one more, from the beginning and from a cursor. Checks verify that the server
-// refuses that one. The scenario then closes all streams and requests a stream again, until the
-// server accepts it or [disconnectTimeout] has passed.
+// and keeps them open. Then it requests a further stream, first from the beginning and then, if
+// possible, from a cursor. Checks verify that the server refuses both requests. The scenario then
+// closes all streams and requests a stream again, until the server accepts it or
+// [disconnectTimeout] has passed.
 func runStreamLimit(t *Conversation) {
 	// All streams belong to one run, so that the limit is reached whether it is per user, thread or
 	// run.
@@ -265,7 +266,7 @@ func (h *heldStreams) tryOpen() (status int) {
 }
 
 // open requests a stream and waits for the first bytes of its body. It returns the status code of
-// the response, or 0 if there is no response or the body of a response with status 200 is empty. A
+// the response, or 0 if there is no response, or if the status is 200 but the body is empty. A
 // goroutine of h.group reads the rest of the stream and closes the connection after h.closeAt.
 func (h *heldStreams) open() int {
 	status := make(chan int, 1)
@@ -288,9 +289,10 @@ func (h *heldStreams) open() int {
 	return <-status
 }
 
-// retryWhileFull calls open, which requests a stream and returns the status code, until the status
-// is neither 429 nor 503. It gives up after [disconnectTimeout] or when the context of the
-// conversation is done. It reports whether the last status was 200.
+// retryWhileFull calls open repeatedly, until it returns a status other than 429 and 503. The
+// function open must request a stream and return the status code of the response, or 0 if there is
+// none. retryWhileFull gives up after [disconnectTimeout] or when the context of the conversation
+// is done. It reports whether the last status was 200.
 func (h *heldStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()

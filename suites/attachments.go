@@ -86,7 +86,8 @@ func (t *Conversation) sendImageForms() {
 		if ok && t.HasTemplate("attach-name") && t.SendTemplate("attach-name", spec.Event{}) {
 			image.Name = t.LastEvent(spec.AttachmentStored).Text
 		}
-		// This text is not a test prompt, because the documents do not state how a server joins several texts.
+		// This text is not a test prompt, because the documents do not state how a server joins
+		// several texts.
 		if image.Text = "Look at this"; ok {
 			t.SendAndRead(template, image)
 			threads = append(threads, t.Thread)
@@ -96,10 +97,10 @@ func (t *Conversation) sendImageForms() {
 }
 
 // uploadOthers uploads one file for each template of the upload operation and fetches the file. It
-// then requests a new signed URL and fetches the file from that URL. It varies three of the
-// requests: the request of "attach" quotes the multipart boundary, in the request of "attach-again"
-// the file precedes the other fields, and in that of "attach-name" all fields have a Content-Type.
-// uploadOthers omits the [optionalTemplates].
+// then requests a new signed URL and fetches the file from that URL. Three of the upload requests
+// have an unusual form: in that of "attach", the multipart boundary is quoted; in that of
+// "attach-again", the file precedes the other fields; in that of "attach-name", all fields have a
+// Content-Type. uploadOthers omits the [optionalTemplates].
 func (t *Conversation) uploadOthers() {
 	o, _ := t.dialect.TemplateOperation("attach")
 	for _, template := range o.Templates() {

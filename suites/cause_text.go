@@ -336,8 +336,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// minSimilarShare is the share of events that must be valid in a dialect for the events to look like
-// those of the dialect.
+// minSimilarShare is the share of events that must be valid in a dialect for the events to look
+// like those of the dialect.
 const minSimilarShare = 0.8
 
 // similarDialect returns the name of the dialect, other than own, in which the largest share of the
@@ -376,9 +376,9 @@ func similarDialect(own *dialect.Dialect, body []byte) string {
 	return best
 }
 
-// otherPromptOperations lists the families of dialects in which runs are started with a different
-// method or path than in own. The result contains the operation of each, joined with ", ", as in
-// "runs has POST /api/v1/agent/runs, …".
+// otherPromptOperations returns a list of the families of dialects in which runs are started with a
+// different method or path than in own, each with that operation: "runs has POST
+// /api/v1/agent/runs, …".
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -399,9 +399,10 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL that avoids the redirect in exchange o, in dialect d. This is the
-// URL in the header field Location, without user name, password and the path of the operation. It
-// returns "" if that URL is invalid, has no host or does not end with the path of the operation.
+// redirectBase returns the base URL that avoids the redirect in exchange o. The argument d is the
+// dialect of the exchange. The result is the URL in the header field Location, without user name,
+// password and the path of the operation. It is "" if that URL is invalid, has no host or does not
+// end with the path of the operation.
 func redirectBase(d *dialect.Dialect, o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")

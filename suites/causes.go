@@ -116,11 +116,11 @@ func classifyError(err error) (kind, why string) {
 	return symptomUnreachable, w.Error()
 }
 
-// fatalCauses returns a slice with the fatal cause that the exchanges in parts show, or nil if they
-// show none. It judges only valid requests of [spec.PrimaryUser]. There is a fatal cause if each
-// request that starts a run has a symptom, such as [symptomNotFound]. Otherwise, there is one if
-// each request that only requests a stream has a symptom. The kind of the cause is the most
-// frequent of these symptoms.
+// fatalCauses returns a slice with one fatal cause, or nil if the exchanges in parts show none.
+// There is a fatal cause if each request that starts a run has a symptom, such as
+// [symptomNotFound], or else if each request that only requests a stream has one. The kind of the
+// cause is the most frequent of these symptoms. Only valid requests of [spec.PrimaryUser] are
+// considered.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },

@@ -231,9 +231,9 @@ func (t *Target) playCombinations(
 }
 
 // simplify looks for a combination that also has the findings in fresh, but differs from the plain
-// conversation in fewer dimensions than c. If it finds one, it replaces c and its result. The
-// argument dims is the result of [Target.dimensions]. simplify returns the number of combinations
-// that it played.
+// conversation in fewer dimensions than c. If it finds one, it replaces *c, including the result,
+// with that combination. The argument dims is the result of [Target.dimensions]. simplify returns
+// the number of combinations that it played.
 func (t *Target) simplify(ctx context.Context, dims []dimension, c *combination, fresh []findingKey) (tried int) {
 	for i := range c.values {
 		if c.values[i] == 0 || ctx.Err() != nil {

@@ -15,8 +15,8 @@ const repliesBetween = 8
 
 // betweenValues lists the values of [betweenDimension], the actions between the value of
 // [beforeDimension] and the main prompt. The value "twice" repeats the value of beforeDimension or,
-// if that is the plain value, sends two prompts. The dimension has few values, because each of them
-// must be combined with all values of the other dimensions.
+// if that is the plain value, sends two prompts. The list is short, because each value must be
+// combined with all values of the other dimensions.
 var betweenValues = []dimensionValue{
 	{},
 	{doc: "twice", needs: Scenario{Templates: promptTemplates}, apply: func(c *combinationPlayer) {
@@ -56,8 +56,8 @@ var betweenValues = []dimensionValue{
 	},
 }
 
-// needsIntruder is the value of the field needs in each [dimensionValue] that calls
-// [combinationPlayer.intrude].
+// needsIntruder contains the features that a [dimensionValue] requires if it calls
+// [combinationPlayer.intrude]. It is for the field needs.
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }

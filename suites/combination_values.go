@@ -29,7 +29,8 @@ func (c *combinationPlayer) word() string {
 	return fmt.Sprintf("word-%s-%d", c.name, c.words)
 }
 
-// object returns a JSON object with one member, whose value is a result of word.
+// object returns a JSON object with one member, whose value is a result of
+// [combinationPlayer.word].
 func (c *combinationPlayer) object() string { return `{"city":` + jsonText(c.word()) + `}` }
 
 // ask sends the test prompt (docs/prompts.md) with the given name and arguments, and reads the
@@ -39,8 +40,8 @@ func (c *combinationPlayer) ask(scenario, args string) {
 	c.SendAndRead("prompt", c.PromptEvent(scenario, args))
 }
 
-// askMain sends the test prompt with the given name and arguments as the main prompt. It reads the
-// reply with c.read or, if that is nil, once and to its end.
+// askMain sends the same test prompt as [combinationPlayer.ask], but as the main prompt. It reads
+// the reply with c.read or, if c.read is nil, once and to its end.
 func (c *combinationPlayer) askMain(scenario, args string) {
 	if c.read == nil {
 		c.ask(scenario, args)
@@ -85,7 +86,8 @@ func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 	}
 }
 
-// askInOtherThread is like ask, but uses a new thread. It does not change the current thread.
+// askInOtherThread is like [combinationPlayer.ask], but sends the prompt in a new thread. After the
+// call, the current thread is the same as before.
 func (c *combinationPlayer) askInOtherThread(scenario, args string) {
 	thread := c.Thread
 	c.Thread = c.NewID()
@@ -118,12 +120,13 @@ func (c *combinationPlayer) sendRefused() {
 	}
 }
 
-// invalidMembers returns prompts with one invalid member in the body. The text of the prompt and
-// the thread id are valid. The dialect's document may state with which status codes the server must
-// refuse such a prompt. The result contains one prompt for each class of these codes (such as 4xx),
-// in ascending order, and one if the document states no status code. If there are prompts whose
-// invalid member is at the top level of the body, and thus outside the message, one of these comes
-// first. invalidMembers does not send the requests and does not change the current run.
+// invalidMembers returns prompts for the current thread, each with one invalid member in the body,
+// but with a valid text. There is one prompt for each class of status codes (such as 4xx) with
+// which the dialect's document requires such prompts to be refused, in ascending order. Before
+// these, there is one for which the document states no status code, if any. If the invalid member
+// of some prompts is at the top level of the body, and thus outside the message, one of those
+// prompts comes first. invalidMembers does not send the requests and does not change the current
+// run. If it cannot build a prompt, it ends the conversation and returns nil.
 func (c *combinationPlayer) invalidMembers() (all []spec.Request) {
 	e := c.PromptEvent("text", c.word())
 	e.Thread, e.Run = c.Thread, c.NewID()
@@ -166,9 +169,9 @@ func (c *combinationPlayer) cancel() {
 	}
 }
 
-// asks returns a dimension value with the description doc, whose apply function calls
-// [combinationPlayer.ask] with the scenario and the result of args. The value needs the capability
-// with the name of the scenario.
+// asks returns a dimension value with the description doc. Its apply function calls args, and then
+// calls [combinationPlayer.ask] with the scenario and the result of args. The value needs the
+// capability with the name of the scenario.
 func asks(doc, scenario string, args func(c *combinationPlayer) string) dimensionValue {
 	return dimensionValue{doc: doc, needs: Scenario{Templates: promptTemplates, Capability: scenario},
 		apply: func(c *combinationPlayer) { c.ask(scenario, args(c)) }}
@@ -180,7 +183,8 @@ func asksMain(doc, scenario string, args func(c *combinationPlayer) string) dime
 		apply: func(c *combinationPlayer) { c.askMain(scenario, args(c)) }}
 }
 
-// asksWithText is like [asksMain], but the argument of the prompt is the result of [sampleText].
+// asksWithText is like [asksMain], but the test prompt has the result of [sampleText] as its
+// argument, and the description contains TEXT.
 func asksWithText(scenario string) dimensionValue {
 	v := asksMain("the prompt "+scenario+" with TEXT", scenario, sampleText)
 	v.takesText = true
@@ -312,8 +316,8 @@ var beforeValues = []dimensionValue{
 }
 
 // promptValues lists the values of [promptDimension], the main prompts, except those in
-// [morePromptValues]. In the description of a prompt, TEXT and JSON stand for the descriptions of the
-// values of [textDimension] and [jsonDimension].
+// [morePromptValues]. In the description of a prompt, TEXT and JSON stand for the descriptions of
+// the values of [textDimension] and [jsonDimension].
 var promptValues = []dimensionValue{
 	asksWithText("text"),
 	asksWithText("reasoning"),

@@ -19,10 +19,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Conversation sends the requests of one scenario and records the exchanges. It ends when an error
-// occurs, a response exceeds a limit, or the context is done; its methods then send no more requests.
-// Only [Conversation.Send], [Conversation.Sleep] and [Conversation.NewID] may be called concurrently
-// with other methods.
+// A Conversation sends the requests of one scenario and records the exchanges. It ends when an
+// error occurs, a response exceeds a limit, or the context is done; its methods then send no more
+// requests. Only [Conversation.Send], [Conversation.Sleep] and [Conversation.NewID] may be called
+// concurrently with other methods.
 //
 // Methods with a parameter template build a request from the dialect's template of that name. The
 // fields of the event e are the values for the placeholders of the template.
@@ -62,10 +62,10 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 }
 
 // StartRun sets t.Run to a new id, sends the request that [Conversation.BuildRequest] returns for
-// the same arguments, and reads the response to its end. It reports whether the response is
-// successful (status 2xx). If the server refuses the request because of a conflict (status 409) or
-// because it is busy (429 or 503), StartRun may repeat it once, with a new run id. If the server
-// refuses both requests because it is busy, the conversation is incomplete.
+// the same arguments, and reads the response to its end. If the server refuses the request because
+// of a conflict (status 409) or because the server is busy (429 or 503), StartRun may repeat the
+// request once, with a new run id. If the server is busy both times, the conversation is
+// incomplete. StartRun reports whether the last response is successful (status 2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
@@ -85,8 +85,9 @@ func (t *Conversation) StartRun(template string, e spec.Event) bool {
 
 // mayRepeat reports whether StartRun should repeat the last request, which the server refused with
 // status 409, 429 or 503. It returns false after [maxConflicts] repetitions in the conversation.
-// For the statuses 429 and 503, it also returns false if the server has accepted no request of
-// StartRun before, or after [maxBusyRefusals] in the test run.
+// For the statuses 429 and 503, it also returns false if the server has not yet accepted a request
+// of StartRun in the conversation, or has refused [maxBusyRefusals] repeated requests in the test
+// run.
 func (t *Conversation) mayRepeat() bool {
 	// Status 409 may mean that the server has not finished the previous run of the thread yet.
 	status := t.lastStatus()
@@ -112,8 +113,8 @@ const (
 	// should detect that the client has closed earlier streams.
 	maxStreamRepetitions = 4
 
-	// maxBusyRefusals limits the repetition of requests that the server refuses because it is busy.
-	// When so many repeated requests of the test run have also been refused, no further ones are
+	// maxBusyRefusals is the number of repeated requests in a test run that the server may refuse
+	// because it is busy (status 429 or 503). After that, requests refused for this reason are not
 	// repeated.
 	maxBusyRefusals = 16
 )
@@ -142,7 +143,8 @@ func IsInconclusive(err error) bool {
 }
 
 // SendTemplate sends the request that [Conversation.BuildRequest] returns for the same arguments,
-// in the same way as [Conversation.Send]. It does not change the current thread and run.
+// in the same way as [Conversation.Send], and returns the result of Send. It does not change the
+// current thread and run.
 func (t *Conversation) SendTemplate(template string, e spec.Event) bool {
 	return t.Send(t.BuildRequest(template, e))
 }
@@ -183,8 +185,8 @@ func (t *Conversation) ReadStream(cursor string, events int) {
 	t.readStream(cursor, wire.StopWhen{Frames: events})
 }
 
-// readStream is like [Conversation.ReadStream], but stops reading when a condition in limit is met.
-// limit.Until must be nil.
+// readStream is like [Conversation.ReadStream], but reads until a condition in limit is met instead
+// of a number of events. The field limit.Until must be nil.
 func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
 	r := t.BuildRequest("listen", spec.Event{Cursor: cursor})
 	if i, ok := t.beginExchange(r); ok {

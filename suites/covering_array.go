@@ -100,8 +100,9 @@ func undecidedRow(n int) []int {
 	return row
 }
 
-// complete returns a possible row that contains p, or nil if there is none. It chooses values that
-// form many pairs in o. The other arguments are those of [coveringArray].
+// complete returns a possible row that contains p, or nil if there is none. It prefers values for
+// the other dimensions that add many pairs in o to the row. The other arguments are those of
+// [coveringArray].
 func (o *uncoveredValuePairs) complete(
 	p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
 ) []int {
@@ -144,7 +145,7 @@ func (o *uncoveredValuePairs) countCovered(row []int) (n int) {
 }
 
 // countCoveredBy returns the number of pairs in o that row[d] forms with the other elements of row.
-// Other elements may be -1.
+// Other elements may be -1; they form no pair.
 func (o *uncoveredValuePairs) countCoveredBy(row []int, d int) (n int) {
 	for other, v := range row {
 		if other != d && v >= 0 {

@@ -49,7 +49,7 @@ func (t *Target) RedactedHeader(who spec.Principal) spec.Header {
 // headerFor returns the header fields that the client adds to each request of the given principal.
 // Principals differ only in their credentials. [spec.Anonymous] has none, and those of
 // [spec.UnknownUser] are random; the argument ids is the source of randomness. The result for a
-// principal in [derivations] is valid only if derivedPrincipals returns that principal.
+// principal in [derivations] must not be used unless derivedPrincipals returns that principal.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -120,9 +120,10 @@ func (t *Conversation) derivedPrincipals() (all []spec.Principal) {
 	return all
 }
 
-// replaceSecrets returns a copy of value, the value of a header field with credentials, in which the
-// results of derive replace the secrets. It keeps the scheme of an Authorization field and the names
-// of cookies. It returns false if derive returns false for a secret, or if the scheme is Basic.
+// replaceSecrets returns a copy of value, the value of a header field with credentials, in which
+// the results of derive replace the secrets. It keeps the scheme of an Authorization field and the
+// names of cookies. It returns false if derive returns false for a secret, or if the scheme is
+// Basic.
 func replaceSecrets(value string, derive func(secret string) (string, bool)) (replaced string, ok bool) {
 	if _, isBasic := basicScheme(value); isBasic { // some servers look only at the beginning of a long password
 		return "", false

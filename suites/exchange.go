@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// doExchange is like [Conversation.send], but sends the request with the given client and with the
-// request target (path and query) target. The recorded request has the target r.Target.
+// doExchange is like [Conversation.send], but sends the request with the given client, and with
+// target (a path and query) in place of r.Target. The recorded request has the target r.Target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	i, ok := t.beginExchange(r)
 	return ok && t.completeExchange(i, client, r, target, limit)
@@ -40,11 +40,10 @@ func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 // caller must hold t.mu.
 func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached || t.abortCause != nil }
 
-// completeExchange sends r, with target as its request target, and reads the response until it ends
-// or a condition in limit is met. It records the request, with the target r.Target, and the
-// response in exchange i, which beginExchange has returned. It reports whether the response is
-// successful (status 2xx). It also returns false if the conversation was stopped before the
-// response ended.
+// completeExchange sends r, but with target in place of r.Target, and reads the response until it
+// ends or a condition in limit is met. It records r, with its own Target, and the response in
+// exchange i, which beginExchange has returned. It reports whether the response is successful
+// (status 2xx). It also returns false if the conversation was stopped before the response ended.
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
@@ -132,10 +131,10 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 }
 
 // checkDecodedSize returns the size of response r after removal of its content coding, if any. It
-// waits until memory is available for decoding. If the decoded body exceeds a limit, it sets r.End.
-// If a complete body is larger than [maxRetained] after decoding, checkDecodedSize sets r.End to an
-// error that wraps [spec.ErrClientLeft] and ends the conversation, because repeated decoding would
-// be expensive.
+// waits until memory is available for decoding. If the decoded body exceeds a limit, it sets r.End
+// to the error that states the limit. If a complete body is larger than [maxRetained] after
+// decoding, checkDecodedSize sets r.End to an error that wraps [spec.ErrClientLeft] and ends the
+// conversation, because repeated decoding would be expensive.
 //
 // If r has a content coding and the tracker has stopped requests, checkDecodedSize does not decode
 // the body, and stopped is the result of [limitTracker.stopCause]. Otherwise, stopped is nil.

@@ -110,9 +110,9 @@ func summarizeExchanges(
 	}
 }
 
-// newExchangeSummary returns a summary of an exchange of recording t that contains only the data of
-// the request. The argument e is the event of the request. The argument o is the operation that the
-// request matches, or nil if there is none.
+// newExchangeSummary returns a summary that contains only the data of the request of an exchange.
+// The argument e is the event of the request, o is the operation that the request matches, or nil
+// if there is none, and t is the recording.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
@@ -216,8 +216,9 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom, such as [symptomEmpty], that the body of r, a response in
-// dialect d, shows, or "" if there is none. It ignores responses without a success status (2xx).
+// bodySymptom returns the symptom, such as [symptomEmpty], that the body of r shows, or "" if there
+// is none. The argument r is a response in dialect d. If the status of r is not 2xx, bodySymptom
+// returns "".
 func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) string {
 	switch {
 	case o.status/100 != 2:

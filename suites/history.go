@@ -133,7 +133,7 @@ func runLatest(t *Conversation) {
 
 // fetchLatest requests the history without a thread id until the response is the history of the
 // current thread; see [Conversation.pollHistory]. If before is true and the last history states its
-// day, fetchLatest then requests the history before the next day, again without a thread id.
+// day, fetchLatest then requests a history of a day before the next day, again without a thread id.
 func (t *Conversation) fetchLatest(before bool) {
 	mine := t.Thread
 	t.Thread = ""
@@ -158,8 +158,8 @@ const historyTimeout = 5 * time.Second
 // pollHistory requests the history of the current thread repeatedly, until isComplete returns true
 // for it or [historyTimeout] has passed. It returns the history in the last response, or the zero
 // event if there is none. It stops early if a response contains no history and its status is not
-// 404 (Not Found), or if the conversation ends. If an earlier call in the test run waited in vain
-// for a history, pollHistory sends only one request.
+// 404 (Not Found), or if the conversation ends. If an earlier call in the test run received no
+// history within that time, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	var first time.Time // when the first response was complete, so that the requests span historyTimeout
 	for {
@@ -179,9 +179,10 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// isHistoryLate reports whether to stop waiting for a history. It returns true if [historyTimeout]
-// has passed since the first response, which ended at the time first; the zero time means that
-// there was none yet. It also returns true if another wait in the test run was in vain.
+// isHistoryLate reports whether to stop waiting for a history. The argument first is the time at
+// which the first response ended, or the zero time if there was none yet. The result is true if
+// [historyTimeout] has passed since first, or if another wait in the test run has ended without a
+// history.
 func (t *Conversation) isHistoryLate(first time.Time) bool {
 	return !first.IsZero() && time.Since(first) >= historyTimeout || t.target.resources.historyMissing.Load()
 }
@@ -250,8 +251,8 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	messages := 0 // number of messages in the answer
 	runs, prompts := map[string]bool{}, map[string]int{}
 	results := map[string]bool{} // of all runs, by run and call
-	// holds reports whether the messages of kind k in the history contain text. If isJoined is true,
-	// white space is ignored, because a server may join several texts in its own way.
+	// holds reports whether the messages of kind k in the history contain text. If isJoined is
+	// true, white space is ignored, because a server may join several texts in its own way.
 	holds := func(k spec.Kind, text string, isJoined bool) bool {
 		all := held[k].String()
 		return strings.Contains(all, text) || isJoined && strings.Contains(rules.WithoutSpace(all), rules.WithoutSpace(text))

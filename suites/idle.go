@@ -8,11 +8,11 @@ import (
 )
 
 // runIdleLimit plays the idle-limit scenario. It starts several runs that send no events for some
-// seconds, and reads their streams at the same time, as many as [Target.StreamLimit] allows. All
-// requests for these streams but one ask the server to end the stream after one or three polls that
-// find no event. The other stream must continue to the end of its run. Checks judge when the
-// streams end and how they are kept alive. Finally, runIdleLimit requests the stream of a run that
-// sends text, to be ended after many such polls.
+// seconds, and reads their streams at the same time, as many as [Target.StreamLimit] allows. One of
+// these streams must continue to the end of its run. The requests for the others ask the server to
+// end the stream after one or three polls that find no event. Checks judge when the streams end and
+// how they are kept alive. Finally, runIdleLimit starts a run that sends text, and requests its
+// stream several times, each time with a larger number of such polls.
 func runIdleLimit(t *Conversation) {
 	// The streams with a limit end before their runs, even if it takes long to request them all.
 	long, short := t.PromptEvent("idle", "6000"), t.PromptEvent("idle", "4500")
@@ -87,7 +87,7 @@ const leaveSilent = 1300 * time.Millisecond
 
 // runIdleEnded plays the idle-ended scenario. It starts two runs that send no events for some
 // seconds. It requests that the stream of the first run end after one poll that finds no event, and
-// leaves the stream of the second run after [leaveSilent]. Then it resumes the first stream, and
+// closes the stream of the second run after [leaveSilent]. Then it resumes the first stream, and
 // reads both streams from the beginning. Checks verify that both runs continue, and that the
 // resumed stream is complete.
 func runIdleEnded(t *Conversation) {

@@ -57,8 +57,8 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// maxLargeConversations is the number of bodies of maximum size that may be in memory at the same
-// time.
+// maxLargeConversations is the number of conversations that may have more than 1 MiB of response
+// bodies in memory at the same time.
 const maxLargeConversations = 1
 
 // maxOverruns is the number of responses of one kind (streams or other replies) that must exceed a

@@ -110,10 +110,10 @@ func runDisconnect(t *Conversation) {
 	}
 }
 
-// promptUntilAccepted sends the prompt e in the current thread, each time after a short pause, until
-// the server accepts it and the run does not fail. The server may refuse prompts while another run is
-// in progress. It gives up after the first attempt that begins more than [unlockTimeout] after the
-// call, and reports whether the server accepted a prompt.
+// promptUntilAccepted sends the prompt e in the current thread, each time after a short pause,
+// until the server accepts the prompt and the run does not fail. The server may refuse prompts
+// while another run is in progress. The last attempt is the first one that begins more than
+// [unlockTimeout] after the call. promptUntilAccepted reports whether an attempt was successful.
 func (t *Conversation) promptUntilAccepted(e spec.Event) (accepted bool) {
 	for began := time.Now(); t.Sleep(300 * time.Millisecond); {
 		late := time.Since(began) > unlockTimeout

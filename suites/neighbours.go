@@ -83,10 +83,10 @@ func (t *Conversation) forgetIfRefused(send func()) {
 	}
 }
 
-// forgetIfFailed calls send, which sends requests, and reports whether the last one was successful;
-// see [Conversation.hasFollowedLastRequest]. If not, it calls [Conversation.forgetRefused] for the
-// exchanges. It is used for values that a server may refuse although the dialect's document does
-// not state so.
+// forgetIfFailed calls send, which sends requests, and reports whether the last request was
+// successful; see [Conversation.hasFollowedLastRequest]. If it was not, forgetIfFailed calls
+// [Conversation.forgetRefused] for all exchanges of send. It is used for values that a server may
+// refuse although the dialect's document does not state so.
 func (t *Conversation) forgetIfFailed(send func()) bool {
 	n := t.exchangeCount()
 	if send(); t.hasFollowedLastRequest() {
@@ -371,11 +371,11 @@ func runCancelOlder(t *Conversation) {
 	}
 }
 
-// cancelOlder starts the run that older identifies, and then the runs in younger. It starts fewer
-// of them if all streams together would exceed [Target.StreamLimit]. It cancels the first run while
-// the client reads the other streams. The argument template is the name of the template for the
-// requests that start the runs. If the server refuses the first one, cancelOlder sends no further
-// requests. If the stream limit is 1, it sends none.
+// cancelOlder starts the run older and then the runs in younger. It cancels the run older while the
+// client reads the streams of the others. It starts only some of the runs in younger if all streams
+// together would exceed [Target.StreamLimit]. The argument template is the name of the template for
+// the requests that start the runs. If the server refuses the run older, cancelOlder sends no
+// further requests. If the stream limit is 1, it sends nothing.
 func (t *Conversation) cancelOlder(template string, older runIdentity, younger []runIdentity) {
 	limit := t.target.StreamLimit
 	if t.Thread = older.thread; limit == 1 || !t.startTemplateIfTaken(template, older.id, t.PromptEvent("slow", "40 50")) {
@@ -393,10 +393,10 @@ func (t *Conversation) cancelOlder(template string, older runIdentity, younger [
 }
 
 // runCancelNoRun plays the cancel-no-run scenario. While the client reads the stream of a run, it
-// sends cancel requests for runs of the same thread that have ended or do not exist. If the server
-// refuses one of them, the exchange is removed from the recording. If the dialect's document
-// requires a run id in cancel requests, the client also sends one without it. Checks verify that
-// the run continues.
+// requests the cancellation of runs of the same thread that have ended or do not exist. If the
+// server refuses one of these requests, the exchange is removed from the recording. If the
+// dialect's document requires a run id in cancel requests, the client also sends a cancel request
+// without a run id. Checks verify that the run continues.
 func runCancelNoRun(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "first"))
 	ended := t.Run

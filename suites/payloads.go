@@ -38,8 +38,8 @@ var payloadScenarios = []Scenario{
 
 // newPayloadPlayer returns a player for conversation t. The argument name, which must be unique
 // among the scenarios that use a player, becomes a part of the results of [combinationPlayer.word].
-// If the agent does not follow the test prompts (docs/prompts.md), newPayloadPlayer returns false,
-// and the scenario must send nothing.
+// The second result is false if the agent does not follow the test prompts (docs/prompts.md); the
+// scenario must then send nothing.
 func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
@@ -52,13 +52,13 @@ func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	}
 }
 
-// maxQuotedEnd limits the size of the event at the end of a run that the payloads scenario sends as
-// a prompt: the event must have fewer than maxQuotedEnd bytes.
+// maxQuotedEnd is the size, in bytes, below which the payloads scenario sends the event at the end
+// of a run as the text of a prompt.
 const maxQuotedEnd = 4096
 
-// runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one of
-// which is the event that ended the previous run, and asks for the previous message after each. Then
-// it requests the history. Finally, it sends each of the [rarePrompts] in a new thread.
+// runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one
+// of which is the event that ended the previous run, and asks for the previous message after each.
+// Then it requests the history. Finally, it sends each of the [rarePrompts] in a new thread.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
@@ -78,7 +78,8 @@ func runPayloads(t *Conversation) {
 		c.ask("text", end)
 		c.askIfSupported("recall", "")
 	}
-	// In these prompts, the special text is at the beginning, without the name of a test prompt before it.
+	// In these prompts, the special text is at the beginning, without the name of a test prompt
+	// before it.
 	for _, s := range slices.Concat(edgeSamples, parsedSamples()) {
 		c.SendAndRead("prompt", spec.Event{Text: s.make(c.word())})
 		c.askIfSupported("recall", "")
@@ -120,8 +121,8 @@ func (c *combinationPlayer) askIfPossible(text string) bool {
 // greater than 65,536, a common limit of buffers and database fields.
 const rareLength = 1<<16 + 64
 
-// tryInNewThread sets c.Thread to a new id and passes send, which sends requests in that thread, to
-// [Conversation.forgetIfFailed].
+// tryInNewThread sets c.Thread to a new id and calls [Conversation.forgetIfFailed] with send, which
+// sends requests in that thread.
 func (c *combinationPlayer) tryInNewThread(send func()) {
 	c.Thread = c.NewID()
 	c.forgetIfFailed(send)
@@ -139,8 +140,8 @@ var edgeSamples = []textGenerator{
 }
 
 // longSamples are classes of texts that are longer than common sizes of database fields or buffers.
-// Those of the last two classes consist mostly of characters of three bytes each, so that the end of
-// a buffer may split a character.
+// Those of the last two classes consist mostly of characters of three bytes each, so that the end
+// of a buffer may split a character.
 var longSamples = []textGenerator{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
 	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
@@ -228,9 +229,9 @@ var toolResults = []string{
 // characters.
 var toolNames = []string{"paint", "sketch.it", "größe", strings.Repeat("measure-", 9)}
 
-// objectSamples returns the [jsonSamples] with empty objects, null or an empty member name, and one
-// more sample, whose objects have a member for each of the jsonSamples. The result covers the same
-// cases with fewer samples.
+// objectSamples returns those of the [jsonSamples] whose objects contain an empty object, null or
+// an empty member name, and one more sample. Each object of that sample has a member for each of
+// the jsonSamples, so that the result covers the same cases with fewer samples.
 func objectSamples() (all []jsonGenerator) {
 	for i, s := range jsonSamples {
 		if object := s.make("word"); strings.Contains(object, "{}") || strings.Contains(object, "null") || strings.Contains(object, `"":`) {

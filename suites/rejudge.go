@@ -18,7 +18,8 @@ const maxDifferences = 20
 // to the same verdicts.
 //
 // Rejudge calls read to obtain the stored recording of each result. It does not evaluate results
-// that are trimmed or have no exchanges. It returns an error if read fails or if t is invalid.
+// that are trimmed or have no exchanges. It returns an error if t is invalid, or an error that
+// wraps the one from read.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {

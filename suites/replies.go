@@ -121,7 +121,8 @@ func (t *Conversation) sendReplyForms(plainTemplate string) {
 	sent := map[string]bool{} // forms of variants
 	t.Run = t.NewID()
 	for _, v := range t.dialect.ValidVariants(t.BuildRequest("prompt", t.PromptEvent("text", "one"))) {
-		// Variants with an unknown member are sent again, because a server may parse replies with other code.
+		// Variants with an unknown member are sent again, because a server may parse replies with
+		// other code.
 		sent[v.Form] = !strings.HasSuffix(v.Form, " is present")
 	}
 	for _, template := range o.Templates() {
@@ -142,16 +143,17 @@ func (t *Conversation) newReply(template string) (e spec.Event, ok bool) {
 }
 
 // allowsReply reports whether a request that is built from the template and e may be a valid reply
-// to the last interrupt. If the interrupt states a schema for its answer, the answer in the request
-// must match it. However, the templates in [replyTemplates] are always allowed, because released
-// servers ask for answers of their form.
+// to the last interrupt. It returns true if the answer in the request matches the schema that the
+// interrupt states for its answer, or if the interrupt states none. It also returns true if the
+// template is one of the [replyTemplates].
 func (t *Conversation) allowsReply(template string, e spec.Event) bool {
 	interrupt, _ := t.onlyInterrupt()
 	return interrupt.AnswerSchema == "" || template == plainReplyTemplate(template) ||
 		t.dialect.AnswersMatch(t.BuildRequest(template, e), interrupt.AnswerSchema)
 }
 
-// buildReply sets t.Run to a new id and returns the result of [Conversation.BuildRequest].
+// buildReply sets t.Run to a new id and returns the result of [Conversation.BuildRequest] for the
+// same arguments.
 func (t *Conversation) buildReply(template string, e spec.Event) spec.Request {
 	t.Run = t.NewID()
 	return t.BuildRequest(template, e)
@@ -186,13 +188,13 @@ func (t *Conversation) sendReplyVariants(template string, sent map[string]bool) 
 	}
 }
 
-// maxRefusedForms is the approximate maximum number of requests that
-// [Conversation.sendRefusedForms] sends.
+// maxRefusedForms limits the number of requests that [Conversation.sendRefusedForms] sends. It
+// sends fewer than twice this number.
 const maxRefusedForms = 3
 
-// sendRefusedForms sends about [maxRefusedForms] invalid forms of the valid request r with the same
-// thread and run ids. It stops at the first one that the server accepts. It reports whether the
-// server refused all of them.
+// sendRefusedForms sends invalid forms of the valid request r with the same thread and run ids; see
+// [maxRefusedForms]. It stops at the first form that the server accepts. It reports whether the
+// server refused all forms that were sent.
 func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 	run := t.dialect.ParseRequest(r).Run
 	all := slices.DeleteFunc(t.refusedForms(r, nil), func(m dialect.InvalidRequest) bool {
@@ -208,8 +210,8 @@ func (t *Conversation) sendRefusedForms(r spec.Request) (refused bool) {
 }
 
 // sendShortAndLongForms sends the invalid forms of the valid request r in which a member is missing
-// or a text is too short or too long. It stops at the first one that the server accepts. It reports
-// whether the server refused all of them.
+// or a text is too short or too long. It stops at the first form that the server accepts. It
+// reports whether the server refused all of them.
 func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 	isShortOrLong := func(name string) bool {
 		return strings.HasSuffix(name, " is missing") || strings.HasSuffix(name, " characters")
@@ -301,8 +303,8 @@ func runClientTool(t *Conversation) {
 	t.startIfTaken("", t.PromptEvent("client-tool", `{"color":"blue"}`))
 }
 
-// promptsWithTools are the names of the test prompts that the client-tool scenario sends in requests
-// that also offer a tool. The replies must not depend on the offer.
+// promptsWithTools are the names of the test prompts that the client-tool scenario sends in
+// requests that also offer a tool. The replies must not depend on the offer.
 var promptsWithTools = []string{"text", "messages", "contents", "reasoning", "error-mid"}
 
 // secondResult is the second of two results of a client tool.
@@ -375,8 +377,9 @@ func (t *Conversation) elicitingRequest(replyTemplate string) (template string, 
 }
 
 // replyEvent returns the event from which a reply to the last response can be built with
-// replyTemplate. The last request must be the one that [Conversation.elicitingRequest] describes. ok
-// is false if the response does not contain the required tool call, stored file or single interrupt.
+// replyTemplate. The last request must be the one that [Conversation.elicitingRequest] describes.
+// ok is false if the response does not contain the required tool call, stored file or single
+// interrupt.
 func (t *Conversation) replyEvent(replyTemplate string) (e spec.Event, ok bool) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An equivalentRequestForm is one of several equivalent forms of a request. A server must respond to
-// all of them in the same way.
+// An equivalentRequestForm is one of several equivalent forms of a request. A server must respond
+// to all of them in the same way.
 type equivalentRequestForm struct {
 	doc     string                            // description that follows "requests"; "" for the original form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
@@ -91,8 +91,8 @@ func withQuotedBoundary(r spec.Request) spec.Request {
 	})
 }
 
-// withReversedFields returns a copy of r in which the fields of a multipart body are in the opposite
-// order. It does not change other requests.
+// withReversedFields returns a copy of r in which the fields of a multipart body are in the
+// opposite order. It does not change other requests.
 func withReversedFields(r spec.Request) spec.Request {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -118,7 +118,8 @@ func withTextFieldTypes(r spec.Request) spec.Request {
 	return r
 }
 
-// withBodyField returns a copy of r with the given header field, or r itself if it has no body.
+// withBodyField returns a copy of r in which the header field with the given name has the given
+// value. If r has no body, it returns r.
 func withBodyField(r spec.Request, name, value string) spec.Request {
 	if len(r.Body) > 0 {
 		r.Header = slices.Clone(r.Header).With(name, value)

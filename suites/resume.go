@@ -57,9 +57,9 @@ const quietTimeout = 2 * time.Second
 // stream. It stops when k reaches the number of events in the stream or [maxDisconnects].
 //
 // Then it resumes the stream of the last of these runs after each of its events. Finally, it reads
-// and resumes the streams of further runs: those of requests that it builds from the other templates
-// for prompts, one with a tool call and one with many events. Checks compare the resumed streams with
-// the complete ones.
+// and resumes the streams of further runs: those of requests that it builds from the other
+// templates for prompts, one with a tool call and one with many events. Checks compare the resumed
+// streams with the complete ones.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k)+" \u00e9 e\u0301")) {

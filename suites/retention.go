@@ -25,10 +25,10 @@ const (
 )
 
 // finishConversation returns part with the recording and the errors of the conversation conv, which
-// has ended. If the recording is larger than [maxRetained], it evaluates the conversation, calls
-// t.BeforeTrim and trims the result. If a body has a content coding, it also evaluates the
-// conversation, because the decoded bodies may be large. Finally, it releases the memory of the
-// conversation.
+// has ended. If a body has a content coding, it evaluates the conversation, because the decoded
+// bodies may be large. If the bodies are larger than [maxRetained], it evaluates the conversation,
+// calls t.BeforeTrim with the result, unless that is nil, and trims the result. Finally, it
+// releases the memory of the conversation.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	if part.IncompleteReason == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A textGenerator makes texts of one class, such as texts of emoji only. A server must store them and
-// send them unchanged.
+// A textGenerator makes texts of one class, such as texts of emoji only. A server must store them
+// and send them unchanged.
 type textGenerator struct {
 	doc  string                   // description of a text of the class, such as "a plain text"
 	make func(word string) string // returns a text of the class; in most classes, it contains word

@@ -20,23 +20,24 @@ type Scenario struct {
 	// Capability is the name of the capability that a target needs for the scenario; "" stands for
 	// the name of the scenario.
 	Capability string
-	// Required is true if the dialect's document requires the capability. A target then promises it,
-	// unless [Target.LackedCapabilities] contains it.
+	// Required is true if the dialect's document requires the capability. A target then promises
+	// it, unless [Target.LackedCapabilities] contains it.
 	Required       bool
 	Templates      []string    // templates that the dialect must have
 	UnlessTemplate string      // template that the dialect must not have; "" if none
 	Kinds          []spec.Kind // kinds of events that the dialect must have
 	// Denial is the reason for which the server must deny requests of the scenario; "" if there is
-	// none. The dialect's document must describe such denials, and the target must have the settings
-	// for them, such as the credentials of a second user.
+	// none. The dialect's document must describe such denials, and the target must have the
+	// settings for them, such as the credentials of a second user.
 	Denial         spec.DenialReason
 	Exclusive      bool                // no other scenario may be played at the same time
 	ExpectedChecks []string            // ids of checks that must judge something if the target promises the capability
 	Run            func(*Conversation) // plays the scenario; nil for a generated scenario or a recording
 }
 
-// AppliesTo reports whether the scenario can be played in dialect d: d must have s.Templates and
-// s.Kinds, must describe denials for s.Denial, and must not have s.UnlessTemplate.
+// AppliesTo reports whether the scenario can be played in dialect d, that is, whether d has all of
+// s.Templates and s.Kinds, does not have s.UnlessTemplate, and describes the denials that s.Denial
+// requires.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
 	templates, kinds := d.Templates(), d.Kinds()
 	if s.UnlessTemplate != "" && slices.Contains(templates, s.UnlessTemplate) {
@@ -80,8 +81,8 @@ var naturalPrompts = map[string]string{
 	"steps":       "Please answer in two steps.",
 }
 
-// acceptGzip is the Accept-Encoding of requests of the scenario "compressed". All other requests accept
-// only the coding "identity".
+// acceptGzip is the Accept-Encoding of requests of the scenario "compressed". All other requests
+// accept only the coding "identity".
 const acceptGzip = "gzip"
 
 // promptTemplates is the value of [Scenario.Templates] for scenarios that only send prompts.

@@ -9,15 +9,15 @@ import (
 
 // provokedTable lists, for each check, the [Scenarios] in which the check judges something when the
 // reference server is the target. The first line contains the names of the scenarios, separated
-// by spaces. Each other line contains the id of a check, a tab, and names of scenarios, separated by
-// spaces. FIRST..LAST stands for the scenarios from FIRST to LAST in the first line. TestProvoked
-// generates the table.
+// by spaces. Each other line contains the id of a check, a tab, and names of scenarios, separated
+// by spaces. FIRST..LAST stands for the scenarios from FIRST to LAST in the first line.
+// TestProvoked generates the table.
 //
 //go:embed provoked.tsv
 var provokedTable string
 
-// provokingScenarios returns, by the id of a check, the names of the scenarios in which the check
-// judges something according to provokedTable.
+// provokingScenarios returns a map from the id of each check in provokedTable to the names of the
+// scenarios in which the check judges something.
 var provokingScenarios = sync.OnceValue(func() map[string][]string {
 	head, rest, _ := strings.Cut(provokedTable, "\n")
 	all, provoking := strings.Fields(head), map[string][]string{}

@@ -79,9 +79,9 @@ func sequenceScenario(name string, actions []action) Scenario {
 
 // playSequences plays the sequences in all and returns parts with their results appended. The
 // argument parts contains the results of the scenarios played before. After each sequence,
-// playSequences calls played with its name, possibly concurrently. If a sequence has findings that
-// are not in earlier results, playSequences tries to find a shorter sequence with the same
-// findings.
+// playSequences calls played with the name of the sequence, possibly concurrently. If a sequence
+// has findings that are not in earlier results, playSequences tries to find a shorter sequence with
+// the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -236,9 +236,10 @@ func (t *Target) shrinkSequence(
 }
 
 // removeChunks tries to remove chunks of size actions from sequence o, one after the other,
-// beginning with the last. For each chunk, it calls try with the actions that remain possible
-// without it. The function try must report whether the findings remain and, if so, set o.actions to
-// its argument. removed reports whether a call of try returned true.
+// beginning with the last chunk. For each chunk, it calls try with those of the other actions that
+// are possible without the chunk. The function try must report whether a sequence of these actions
+// also has the findings and, if so, set o.actions to its argument. removed reports whether a call
+// of try returned true.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	// The last chunk is the first, because few actions refer to its actions.
 	for end := len(o.actions); end > 0; end -= size {

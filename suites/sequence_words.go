@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The texts of an action depend on its number and its choice, so that they differ between the actions
-// of a sequence. Shrinking replaces the choice with 0, which selects the simplest texts.
+// The texts of an action depend on its number and its choice, so that they differ between the
+// actions of a sequence. Shrinking replaces the choice with 0, which selects the simplest texts.
 
 // word returns a word that no other action of the sequence sends, such as "step-2-1f".
 func (s action) word() string { return fmt.Sprintf("step-%d-%x", s.number, s.choice>>44) }

@@ -12,8 +12,8 @@ import (
 // kinds, such as a tool call or an error, if the target supports them. The states of different
 // threads have different members, so that checks can detect if the server confuses them.
 func runState(t *Conversation) {
-	// The patches for objects use only members that they add themselves. They can therefore be applied
-	// even if the agent merges the state with an object of its own.
+	// The patches for objects use only members that they add themselves. They can therefore be
+	// applied even if the agent merges the state with an object of its own.
 	ask := func(e spec.Event, state string) {
 		e.State = state
 		t.SendAndRead("state", e)

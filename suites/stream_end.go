@@ -15,8 +15,8 @@ var streamEndScenarios = []Scenario{{
 	ExpectedChecks: []string{"wire.ends", "run.closes-after-end"}, Run: runCloses,
 }}
 
-// Limits on the time between the end of a run and the end of its body, for which the client waits up
-// to [spec.MaxOpenAfterEnd]. After the target has left a stream open for more than maxQuickClose
+// Limits on the time between the end of a run and the end of its body, for which the client waits
+// up to [spec.MaxOpenAfterEnd]. After the target has left a stream open for more than maxQuickClose
 // once, the client waits for at most laterGrace in most scenarios.
 const (
 	maxQuickClose = time.Second
@@ -51,10 +51,10 @@ func untilStillOpen() (time.Duration, error) {
 }
 
 // afterRunEnd returns a function for [wire.StopWhen.Linger], or nil if the response to r is not an
-// event stream. When the response contains the end of the run, the function calls leave. It returns
-// the results: the time for which to continue reading, and the error with which the response then
-// ends. Before the end of the run, and for bodies with a content coding, it returns 0 and nil,
-// which mean that there is no limit.
+// event stream. When the response contains the end of the run, the function calls leave and returns
+// its results: the time for which to continue reading, and the error with which the response then
+// ends. Before the end of the run, and for bodies with a content coding, the function returns 0 and
+// nil, which mean that there is no limit.
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
@@ -86,19 +86,20 @@ func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 
 // Times for waitForStream.
 const (
-	// maxStreamWait is the maximum time for which the client waits until it requests another stream.
+	// maxStreamWait is the maximum time for which the client waits until it requests another
+	// stream.
 	maxStreamWait = 4 * time.Second
-	// noticeTime is the time for which a stream counts as open after the client has left it, because
-	// the server may not have detected that yet.
+	// noticeTime is the time for which a stream counts as open after the client has closed the
+	// connection, because the server may not have detected this yet.
 	noticeTime = 100 * time.Millisecond
 	// slowNoticeTime replaces noticeTime if the target has left a stream open before.
 	slowNoticeTime = 2 * time.Second
 )
 
 // waitForStream waits until the client can request r without exceeding [Target.StreamLimit], but no
-// longer than [maxStreamWait]. When the response has ended, the caller must call release with it.
-// waitForStream does not wait if the limit is unknown, if the response to r is not a stream of
-// [spec.PrimaryUser], or if no other conversations are in progress.
+// longer than [maxStreamWait]. When the response to r has ended, the caller must call release with
+// that response. waitForStream does not wait if the limit is unknown, if the response to r is not a
+// stream of [spec.PrimaryUser], or if no other conversations are in progress.
 func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
 	open, o := t.target.resources.openStreams, t.dialect.Operation(r)
 	if open == nil || o == nil || !o.IsStream || r.Principal != spec.PrimaryUser || !t.concurrent {

@@ -99,16 +99,16 @@ type ScenarioResult struct {
 	Trimmed          bool // Trace has only the beginnings of the bodies; see [Target.BeforeTrim]
 }
 
-// A ProgressFunc is called after each scenario, sequence or combination. Its arguments are the
-// name, the number of scenarios, sequences and combinations played so far, and their total number.
-// Calls are not concurrent.
+// A ProgressFunc is called after each scenario, sequence or combination. The argument scenario is
+// its name, played is the number of scenarios, sequences and combinations played so far, and of is
+// their total number. Calls are not concurrent.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays the selected scenarios, sequences and combinations, and returns their evaluated
-// results: first those of [Scenarios], then those of t.Scenarios, of the sequences and of the
-// combinations, in order. Unless progress is nil, Run calls it after each of them. If ctx is done,
-// the remaining ones are not played. Run returns an error only if the target is invalid; the
-// results contain the failures of the server and the network.
+// Run plays the selected scenarios, sequences and combinations against target t. It returns their
+// evaluated results: first those of [Scenarios], then those of t.Scenarios, of the sequences and of
+// the combinations. Unless progress is nil, Run calls progress after each scenario, sequence and
+// combination. When ctx is done, Run plays no further ones. Run returns an error only if the target
+// is invalid; the results contain the failures of the server and the network.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -367,9 +367,9 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip leave anything to test: a scenario with at least
-// one check, or a sequence. It also returns true if t.Only contains the name of a combination, even
-// of one that does not exist.
+// HasObligations reports whether t.Only and t.Skip select anything to test: a scenario with at
+// least one check, or a sequence. It also returns true if t.Only contains the name of a
+// combination, even of one that does not exist.
 func (t *Target) HasObligations() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true

@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requireText adds a finding to p, the result of the scenario "text", if no response contains text.
-// It adds none if another finding explains this. It returns false if it cannot add the finding,
-// because no selected check judges a requirement that the finding could cite.
+// requireText adds a finding to p, the result of the scenario "text", if no response contains text
+// and no other finding explains this. It returns false if it cannot add the finding, because no
+// selected check judges a requirement that the finding could cite. Otherwise, it returns true.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := findMissingText(p)
 	textRequirement := t.Dialect.TextRequirement()

@@ -44,7 +44,8 @@ func (t *Conversation) history(thread string) (h dialect.MessageHistory) {
 // remember adds the messages in the request and the response of x to t.turns, so that later
 // requests can repeat them. It omits those of the response if the run failed or was not read to its
 // end, because the last message may then be incomplete. It does nothing if the server did not
-// accept the request, or if such requests do not repeat the history. The caller must hold t.mu.
+// accept the request, if the request is invalid or has no thread id, or if requests to that
+// operation do not repeat the history. The caller must hold t.mu.
 func (t *Conversation) remember(x spec.Exchange) {
 	if x.Response.Status/100 != 2 || !t.dialect.RepeatsHistory(x.Request) {
 		return
@@ -223,9 +224,9 @@ func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 }
 
 // isContentInParts reports whether the content of message, a message of a snapshot, is a list of
-// parts rather than a text. The field Text then contains the list as JSON. If an item of a JSON
-// list has no type, as in [1,2], the content is a text. An empty list is a list of parts in a
-// message of the assistant, and a text in a tool result.
+// parts rather than a text. The field Text contains either the text or the list as JSON. A JSON
+// list is a list of parts if each item has a type; [1,2], for example, is a text. An empty list is
+// a list of parts only in a message of the assistant.
 func isContentInParts(message spec.Event) bool {
 	if !strings.HasPrefix(message.Text, "[") {
 		return false

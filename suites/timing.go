@@ -37,10 +37,11 @@ const maxTimingRetries = 4
 // greater than the number of scenarios, so that all seeds are different.
 const seedStride = 1 << 16
 
-// retryTiming replays each scenario in parts that [timingChecks] contains and whose check did not
-// pass, and replaces its result in parts. A failure is therefore reported only if all attempts
-// fail. Then retryTiming calls [Target.retryLateDeltas] for the other scenarios, until the deltas
-// of one scenario are late in all attempts.
+// retryTiming replays each scenario in parts that [timingChecks] contains, as often as it allows
+// and as long as [Target.failsTiming] returns true, and replaces the result in parts. A failure is
+// therefore reported only if all attempts fail. Then, unless the deltas of one of these scenarios
+// are still late, retryTiming calls [Target.retryLateDeltas] for each result in parts, until a call
+// returns true.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	replay := func(i int, n uint64) ScenarioResult {
 		return t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
@@ -63,10 +64,10 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 }
 
 // retryLateDeltas replays the conversation of p if its deltas arrive late, at most
-// [maxTimingRetries] times. It reports whether they arrive late in all replays, too. Otherwise, it
-// stops at the first replay whose deltas are not late and replaces p with the result. If p has
-// findings of other checks, which the replay might not have, it keeps p, but removes its findings
-// about late deltas.
+// [maxTimingRetries] times. It stops at the first replay whose deltas do not arrive late, and
+// replaces p with its result. However, if p has findings of other checks, which the replay might
+// not have, it keeps p and removes only the findings about late deltas. isLate is true if the
+// deltas of p arrive late and there was no such replay.
 //
 // The function play must play the conversation with new ids, without concurrent conversations. Its
 // argument is 1 in the first call and increases with each call.

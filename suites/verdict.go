@@ -137,7 +137,9 @@ func EvaluateTrace(
 // check that judges nothing in s fails. Every target promises replies with text, and each
 // capability that the document of its dialect requires. It promises other capabilities by claiming
 // them. With natural prompts, however, claims do not apply to scenarios that expect particular
-// replies.
+// replies. isPromised returns false if a setting that s needs is missing, or if s can exercise only
+// some of its checks: the scenario "refusals" if t.RefusalsAbout is set, and the stream-limit
+// scenario if the agent does not follow the test prompts.
 func (t *Target) isPromised(s Scenario) bool {
 	if s.Name == "refusals" && len(t.RefusalsAbout) > 0 { // only some invalid requests are sent
 		return false
@@ -155,12 +157,21 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes the verdict of r, a check result of p, in these cases:
-//   - The target lacks a capability that the check needs. The verdict becomes [spec.Skipped].
-//   - A setting that the scenario needs is missing. The verdict becomes [spec.Silent].
+// adjustVerdict changes the verdict of r, a check result of p, in the first of these cases that
+// applies:
+//   - The target lacks the capability of the scenario. If the scenario expects the check or has the
+//     same name, the verdict becomes [spec.Skipped].
+//   - A setting that the scenario needs is missing, and the scenario expects the check. The verdict
+//     becomes [spec.Silent].
+//   - The target lacks the capability "scripted", which the check needs. The verdict becomes
+//     [spec.Skipped].
+//   - The conversation is incomplete. The verdict does not change.
 //   - The check judged nothing because of p.Err. The verdict becomes [spec.Error].
-//   - The scenario expects the check to judge something, but it judged nothing. If promised is true,
-//     adjustVerdict calls [spec.CheckResult.BreakPromise]; see [Target.isPromised].
+//   - The scenario is stream-limit and expects the check, but the check judged nothing. The verdict
+//     remains [spec.Silent].
+//   - The scenario expects the check, but the check judged nothing, and promised is true; see
+//     [Target.isPromised]. adjustVerdict calls [spec.CheckResult.BreakPromise], unless the check
+//     judges only agents that follow the test prompts and the agent does not.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)

@@ -82,9 +82,9 @@ func machine() (v [8]float64) {
 	return
 }
 
-// machineDelta adds to o how busy the machine has been since an earlier call of machine, whose
-// result is a: the percentages of idle, interrupt and stolen time (idle_pct, softirq_pct,
-// steal_pct), and the number of cores that were busy with anything but interrupts
+// machineDelta adds members to o that describe the load of the machine since an earlier call of
+// machine, whose result was a. They are the percentages of idle, interrupt and stolen time
+// (idle_pct, softirq_pct, steal_pct), and the average number of cores that ran processes
 // (busy_cores_ex_softirq). The values are -1 if the counters have not changed.
 func machineDelta(o map[string]any, a [8]float64) {
 	b := machine()

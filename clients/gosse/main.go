@@ -17,14 +17,15 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// A streamJob is one event stream to read, as decoded from the JSON object on a line of standard input.
+// A streamJob is one event stream to read, as decoded from the JSON object on a line of standard
+// input.
 type streamJob struct {
 	Job      int               `json:"job"`  // number of the job, which the result repeats
 	Kind     string            `json:"kind"` // "again": the client reconnects; "once": it does not; see ending
 	URL      string            `json:"url"`
 	First    map[string]string `json:"first"`    // header of the first request
 	Every    map[string]string `json:"every"`    // header of every request
-	Patience int               `json:"patience"` // maximum time without an event, in milliseconds; then the client is stopped
+	Patience int               `json:"patience"` // maximum time without an event, in milliseconds
 }
 
 // A receivedEvent is an event that the client received.
@@ -99,7 +100,8 @@ func set(h http.Header, fields map[string]string) {
 	}
 }
 
-// read runs the job j and returns what the client received.
+// read runs the job j and returns what the client received. It panics if the URL of the job is
+// invalid.
 func read(j streamJob) receivedStream {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -12,10 +12,9 @@ import (
 )
 
 // baseURL parses text as the base URL of a target of dialect d. If text has no path, the result has
-// the base path of d. A slash at the end of the path is removed. However, if
-// [dialect.Dialect.IsEndpoint] is true, the path is not changed. If text is not a base URL, baseURL
-// returns a usage error that begins with name, the name of the flag or field that holds the URL
-// (see [parseBase]).
+// the base path of d. A slash at the end of the path is removed. If d.IsEndpoint is true, however,
+// the path is not changed. If text is not a base URL, baseURL returns a usage error that begins
+// with name, the name of the flag or field that holds the URL (see [parseBase]).
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(name, text)
 	if err != nil || d.IsEndpoint {

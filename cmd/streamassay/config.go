@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
@@ -131,7 +132,10 @@ type configTarget struct {
 // file. It returns an error if data is invalid or has no targets. Errors begin with ":" or
 // ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configTarget, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data, err := textfile.Decode(data)
+	if e, ok := errors.AsType[*textfile.Error](err); ok {
+		return nil, fmt.Errorf(":%d: %s", e.Line, e.Message)
+	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, yamlError(err)

@@ -25,9 +25,9 @@ const maxLinks = 40
 // for reading.
 const fifoTimeout = 10 * time.Second
 
-// An outputDestination is a file, or a file descriptor of this process, to which a command writes a
-// report or the ready file of --ready-file. A regular file is replaced in one step. Anything else,
-// such as a device or a FIFO, is opened and written to.
+// An outputDestination is the place to which a command writes a report, or the content of the ready
+// file (--ready-file): a file, or a file descriptor of this process. A regular file is replaced in
+// one step. Anything else, such as a device or a FIFO, is opened and written to.
 type outputDestination struct {
 	path string      // path as the user gave it
 	fd   int         // file descriptor of this process that the path names, or -1
@@ -122,7 +122,8 @@ func (d outputDestination) isSame(other outputDestination) bool {
 
 // checkInputs returns a usage error if the destination is one of the input files, or a script or
 // recording in one of the input directories, so that writing to it would overwrite the input. The
-// error begins with name, as that of [writableDestination] does. Empty paths and "-" are ignored.
+// error begins with name, which is the flag that set the destination and its value. Inputs that are
+// "" or "-" are ignored.
 func (d outputDestination) checkInputs(name string, inputs ...string) error {
 	for _, path := range inputs {
 		in, err := newDestination(filepath.Clean(path))

@@ -12,8 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// dialectUsage describes the values of the --dialect flag in the help of commands. It is a variable, so that
-// the binary contains it only once.
+// dialectUsage describes the values of the --dialect flag in the help of commands.
 var dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
 	"OpenAPI document (.yaml) extended as in docs/own-dialect.md"
 
@@ -88,9 +87,9 @@ func singleDialect(names []string) ([]*dialect.Dialect, error) {
 }
 
 // recordedDialect returns the dialect of the recording t. The argument selected holds the dialects
-// of the --dialect flag. If it has exactly one element, that is the result, whatever dialect t names.
-// Otherwise, t must name its dialect, which recordedDialect looks up in selected and then among the
-// embedded dialects.
+// of the --dialect flag. If it has exactly one element, that is the result, whatever dialect t
+// names. Otherwise, t must name its dialect, which recordedDialect looks up in selected and then
+// among the embedded dialects.
 //
 // If there is no such dialect, recordedDialect returns a usage error.
 func recordedDialect(t *transcript.Transcript, selected []*dialect.Dialect) (*dialect.Dialect, error) {

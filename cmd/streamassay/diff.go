@@ -110,8 +110,8 @@ type diffSide struct {
 }
 
 // conversation returns a pointer to the conversation with the given dialect and name. If h has no
-// such conversation, conversation adds an empty one to h. The pointer is valid until a conversation
-// is added.
+// such conversation, conversation adds an empty one to h. The pointer is valid until a call of
+// conversation adds another one.
 func (h *diffSide) conversation(dialect, name string) *diff.RepeatedConversation {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.RepeatedConversation{}

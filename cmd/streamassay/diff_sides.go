@@ -179,12 +179,12 @@ func (d diffOptions) readSide(sh stdio, root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds the recording t to h as one take of a conversation. It leaves t out if --only or
-// --skip excludes the conversation, or if no request in t belongs to its dialect; in the latter case
-// it prints a note to standard error. The requests in t are modified: the base path is removed, and
-// requests of which only the body was recorded are completed. The argument selected holds the
-// dialects of the --dialect flag. If the dialect of t cannot be determined, the error is that of
-// [recordedDialect].
+// addRecording adds the recording t to h as one take of a conversation. It leaves t out if --only
+// or --skip excludes the conversation, or if no request in t calls an operation of the dialect of
+// t; in the latter case it prints a note to standard error. The requests in t are modified: the
+// base path is removed, and requests of which only the body was recorded are completed. The
+// argument selected holds the dialects of the --dialect flag. If the dialect of t cannot be
+// determined, the error is that of [recordedDialect].
 func (d diffOptions) addRecording(
 	sh stdio, h *diffSide, t *transcript.Transcript, selected []*dialect.Dialect,
 ) error {

@@ -178,8 +178,8 @@ type assignmentsValue struct {
 	given map[string]bool    // true for each NAME that was set with Set
 }
 
-// Set sets the entry that text assigns. It returns an error if text contains no "=", if the name is
-// empty, or if an earlier call set the same entry.
+// Set sets the entry NAME of the map to VALUE, where text is NAME=VALUE. It returns an error if
+// text contains no "=", if NAME is empty, or if an earlier call set the same entry.
 func (v *assignmentsValue) Set(text string) error {
 	name, value, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)

@@ -127,10 +127,10 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 // maxSimilarFlags is the maximum number of flags that an error suggests for one unknown flag.
 const maxSimilarFlags = 3
 
-// similarFlags returns the names of the flags of cmd that resemble name, the name of an unknown flag.
-// If [near.Suggest] finds a similar flag, the result contains only that flag. Otherwise it contains
-// the flags that share a hyphen-separated word with name. If there are more than [maxSimilarFlags],
-// the result is nil.
+// similarFlags returns the names of the flags of cmd that resemble name, the name of an unknown
+// flag. If [near.Suggest] finds a similar flag, the result contains only that flag. Otherwise it
+// contains the flags that share a hyphen-separated word with name. If there are more than
+// [maxSimilarFlags], the result is nil.
 func similarFlags(cmd *cobra.Command, name string) []string {
 	var all, shared []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -247,8 +247,8 @@ func (n *nameList) String() string { return strings.Join(*n, ",") }
 // singleValueType is the type name that a [singleValue] reports to the flag parser.
 const singleValueType = "text"
 
-// A singleValue is a [pflag.Value] for a flag that must not be repeated, because it would be unclear
-// which of the values is meant.
+// A singleValue is a [pflag.Value] for a flag that must not be repeated, because it would be
+// unclear which of the values is meant.
 type singleValue struct {
 	value *string // the variable to set; nil only in the zero value
 	isSet bool    // Set has stored a value

@@ -38,8 +38,9 @@ func (i interruptError) exitCode() int {
 // ends the program immediately.
 type exitOnSecondSignalKey struct{}
 
-// shutdownLimit is the time after which any command should have ended because of a signal. If one has
-// not, for example because it opens a FIFO that has no writer, a further signal ends the program.
+// shutdownLimit is the time after which any command should have ended because of a signal. If one
+// has not, for example because it opens a FIFO that has no writer, a further signal ends the
+// program.
 const shutdownLimit = 5 * time.Second
 
 // withSignals returns a copy of parent that is canceled by SIGINT or SIGTERM, with an

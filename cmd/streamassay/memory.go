@@ -48,8 +48,9 @@ const (
 )
 
 // tuneRunMemory sets the soft memory limit and the GC percentage for a test of targets. The memory
-// limit increases with dialects, the number of dialects of a target. A value that the environment
-// variable GOMEMLIMIT or GOGC sets is not changed. The function env is like [os.Getenv].
+// limit increases with dialects, the number of dialects that are tested. A value that the
+// environment variable GOMEMLIMIT or GOGC sets is not changed. The function env is like
+// [os.Getenv].
 func tuneRunMemory(env func(string) string, dialects int) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap + heapPerDialect*int64(dialects-1))

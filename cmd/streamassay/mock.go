@@ -181,8 +181,9 @@ SIGINT, 143 by SIGTERM.`,
 // is done. Then it judges the requests of the clients, unless the command or the server has failed.
 // It returns nil if the exit code is 0, and an error otherwise.
 //
-// Some flags replace serving: --schema prints the JSON Schema of scripts, --check prints the
-// problems in the files, and --record forwards requests to a real server.
+// With one of the following flags, run does something else instead: --schema prints the JSON Schema
+// of scripts, --check prints the problems in the files, and --record forwards requests to a real
+// server.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	cfg, err := m.defaults.mockConfig(m.dialects)
 	if err != nil {

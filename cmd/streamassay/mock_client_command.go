@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// splitCommand divides args, the arguments of cmd, into those before "--" and the client command after
-// it. The command is nil if there is no "--". splitCommand returns a usage error if the command is
-// empty or its program is not found.
+// splitCommand divides args, the arguments of cmd, into those before "--" and the client command
+// after it. The command is nil if there is no "--". splitCommand returns a usage error if the
+// command is empty or its program is not found.
 func splitCommand(cmd *cobra.Command, args []string) (before, command []string, err error) {
 	at := cmd.ArgsLenAtDash()
 	if at < 0 {
@@ -71,8 +71,9 @@ func interruptExit(ctx context.Context) error {
 
 // runClient runs the client command with the URLs in settings as environment variables, and waits
 // until it has ended. If ctx is done first, runClient sends SIGTERM to the command, and kills it
-// after a further [shutdownGrace]. The exit code of the returned error is 1 if the command failed,
-// 2 if it could not be started, and 130 or 143 if a signal canceled ctx.
+// after a further [shutdownGrace]. It returns nil if the command succeeded. The exit code of the
+// error is 1 if the command failed, 2 if it could not be started, and 130 or 143 if a signal
+// canceled ctx.
 func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err

@@ -160,8 +160,8 @@ func printOutcome(sh stdio, o mutation.Outcome) {
 }
 
 // concludeMutants prints the summary of r, which states the number of survivors: mutants that no
-// expected check found. Depending on the directories, of which at least one must be "", it then
-// does one of the following:
+// expected check found. At least one of the directories writeDir and checkDir must be "". After
+// printing the summary, concludeMutants does one of the following:
 //   - If writeDir is set, it writes [mutantsFile] to that directory. The results of mutants that
 //     were not run are taken from the existing file.
 //   - If checkDir is set, it returns an error if there are more survivors, or more unexpected

@@ -30,9 +30,10 @@ func newProgress(sh stdio, dialects int) *progressLine {
 	}
 }
 
-// callback returns the progress function for the suite of one dialect. The argument i is the index of
-// the dialect, from 0, and name is its name. The function shows how many scenarios have been played in
-// all dialects together, the name of the dialect and the name of the current scenario.
+// callback returns a function that the suite calls to report its progress in one dialect. The
+// argument i is the index of the dialect, from 0, and name is its name. The function shows how many
+// scenarios have been played in all dialects together, the name of the dialect and the name of the
+// current scenario.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()

@@ -22,7 +22,7 @@ type proxyOptions struct {
 
 	endpoint    listenFlags
 	log         logFlags
-	upstream    string   // value of --upstream
+	upstream    string   // URL of the server, from --upstream
 	headers     []string // values of --header, each 'Name: value'
 	ca          string   // path of a PEM file with trusted certificates; "" means none
 	transcripts string   // directory for transcripts; "" means none

@@ -29,7 +29,7 @@ type proxiedConversations struct {
 	dirPath string               // path of dir, for reports
 
 	mu         sync.Mutex
-	all        map[int]replay.RecordedConversation // by Number
+	all        map[int]replay.RecordedConversation // by [replay.RecordedConversation.Number]
 	bytes      int                                 // size of the bodies in all
 	incomplete string                              // why exchanges are missing; "" if none are
 	foreign    int                                 // number of exchanges that called no operation of the dialect

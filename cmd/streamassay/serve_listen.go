@@ -66,9 +66,9 @@ func (l *listenFlags) check(secured bool, inputs ...string) error {
 }
 
 // checkUpstream returns a usage error if upstream, the URL of the server to which requests are
-// forwarded, has a loopback address with the port of l.addr, so that this process would forward
-// requests to itself. The argument flag is the name of the flag that sets upstream, with its
-// dashes.
+// forwarded, and l.addr are loopback addresses with the same port, so that this process would
+// forward requests to itself. The argument flag is the name of the flag that sets upstream, with
+// its dashes.
 func (l *listenFlags) checkUpstream(flag string, upstream *url.URL) error {
 	host, port, _ := net.SplitHostPort(l.addr) // checked by check
 	if isLoopback(host) && isLoopback(upstream.Hostname()) && port == upstream.Port() {

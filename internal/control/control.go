@@ -31,14 +31,13 @@ type server struct {
 	longRequests chan struct{}
 
 	mu            sync.Mutex               // serializes changes of scripts, settings and state
-	scriptSources map[string]currentScript // scripts that requests have set, by the id of the test
+	scriptSources map[string]currentScript // scripts that requests have set, by the id of the test; "": for all tests
 }
 
-// A currentScript is a script that a request has set: its text, and the rules that were parsed
-// from the text.
+// A currentScript is a script that a request to the control API has set.
 type currentScript struct {
-	set  *script.RuleSet
-	text []byte
+	set  *script.RuleSet // rules that were parsed from text
+	text []byte          // the script as it was received
 }
 
 // Limits and default values of requests to the control port. Sizes are in bytes.

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// securityHeaders contains the headers that are set in every response. They instruct browsers to load
-// scripts and other content only from the control port, to isolate the response from pages of other
-// sites, not to send its URL to other sites, not to cache it and not to guess its content type.
+// securityHeaders contains the headers that are set in every response. They instruct browsers to
+// load scripts and other content only from the control port, to isolate the response from pages of
+// other sites, not to send its URL to other sites, not to cache it and not to guess its content
+// type.
 var securityHeaders = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
@@ -21,12 +22,12 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard returns a handler that sets the security headers and passes requests to inner, except those
-// that a page of another site may have caused:
+// guard returns a handler that sets the security headers and passes requests to inner, except
+// requests that a page of another site may have sent:
 //   - It refuses a request whose Host is not allowed, with status 421. The site may have made its
 //     own host name resolve to this address (DNS rebinding).
-//   - It refuses a request of a page of another origin to change something, with status 403. The
-//     page may have submitted a form. Browsers state the origin of the page in the headers Origin and
+//   - It refuses a request with an unsafe method (see isUnsafeMethod) from a page of another
+//     origin, with status 403. Browsers state the origin of the page in the headers Origin and
 //     Sec-Fetch-Site.
 func (s *server) guard(inner http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()

@@ -18,8 +18,8 @@ const ndjson = "application/x-ndjson"
 
 // listExchanges handles GET /v1/journal: it responds with the exchanges that match the query,
 // oldest first, each as a journal.Record. The response is {"exchanges": LIST, "total": N}, where N
-// is the number of all matching exchanges. LIST holds at most 100 exchanges, unless the query sets a
-// different limit.
+// is the number of all matching exchanges. LIST holds at most 100 exchanges, unless the query sets
+// a different limit.
 //
 // If the client accepts NDJSON, the response has that format. It then contains all matching
 // exchanges, unless the query sets a limit. If the query is invalid, the error has status 400.
@@ -126,8 +126,8 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 }
 
 // admitLong admits a long request or a call of endAt, up to maxLongRequests at a time. The caller
-// must call release exactly once when the request or call has ended. If too many are in progress,
-// admitLong sets Retry-After in the header of w and returns an error with status 503.
+// must call release exactly once when the request or call has ended. If maxLongRequests are in
+// progress, admitLong sets Retry-After in the header of w and returns an error with status 503.
 func (s *server) admitLong(w http.ResponseWriter) (release func(), err error) {
 	select {
 	case s.longRequests <- struct{}{}:
@@ -145,8 +145,8 @@ const keepAliveInterval = 15 * time.Second
 
 // streamEvents handles GET /v1/journal/feed: it sends the changes of the journal as an event stream
 // until the client leaves or the control port shuts down. The data of each event is a
-// journal.FeedEvent. If the query names a test, streamEvents omits the events of other tests. If too
-// many long requests are in progress (see acquireLong), it returns an error with status 503.
+// journal.FeedEvent. If the query names a test, streamEvents omits the events of other tests. If
+// too many long requests are in progress (see acquireLong), it returns an error with status 503.
 func (s *server) streamEvents(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {

@@ -58,8 +58,8 @@ type streamPageData struct {
 	Endings []string            // the ways to end the stream that the page offers, such as "reset"
 }
 
-// newStreamView returns the data that a page shows of the stream with the given status. If the
-// journal has dropped the exchange of the stream, the data contains no events.
+// newStreamView returns the data that a page shows about the stream whose status is status. If the
+// journal no longer contains the exchange of the stream, the data contains no events.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamPageData {
 	view := streamPageData{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {

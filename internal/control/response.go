@@ -32,17 +32,17 @@ func problemf(status int, format string, args ...any) *apiError {
 	return &apiError{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// badRequest is problemf with status 400.
+// badRequest returns an error with status 400. The text is formatted as by [fmt.Sprintf].
 func badRequest(format string, args ...any) error {
 	return problemf(http.StatusBadRequest, format, args...)
 }
 
-// notFound is problemf with status 404.
+// notFound returns an error with status 404. The text is formatted as by [fmt.Sprintf].
 func notFound(format string, args ...any) error {
 	return problemf(http.StatusNotFound, format, args...)
 }
 
-// conflict is problemf with status 409.
+// conflict returns an error with status 409. The text is formatted as by [fmt.Sprintf].
 func conflict(format string, args ...any) error {
 	return problemf(http.StatusConflict, format, args...)
 }
@@ -59,8 +59,8 @@ func writeError(w http.ResponseWriter, err error) {
 	_ = writeEncoded(w, apiErr.status, "application/problem+json", body) // can be encoded
 }
 
-// writeJSON writes a response with status 200 and the JSON encoding of v as its body. If v cannot be
-// encoded, it writes nothing and returns an error.
+// writeJSON writes a response with status 200 and the JSON encoding of v as its body. If v cannot
+// be encoded, it writes nothing and returns an error.
 func writeJSON(w http.ResponseWriter, v any) error {
 	return writeEncoded(w, http.StatusOK, "application/json", v)
 }

@@ -47,8 +47,8 @@ func (s *server) loadScripts(
 }
 
 // checkScripts handles POST /v1/scripts/check: it checks the script in the body without setting it.
-// It responds with {"ok": BOOL, "problems": LIST}, where LIST holds errors and warnings, and BOOL
-// is true if there are no errors.
+// It responds with {"ok": BOOL, "problems": LIST}, where LIST holds a scriptProblem for each error
+// and warning, and BOOL is true if there are no errors.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	_, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
@@ -59,8 +59,9 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request, query url.
 
 // putScripts handles PUT /v1/scripts: it sets the script of the test in the query or, if the query
 // names no test, the script that all tests share. It responds with {"ok": true, "problems": LIST},
-// where LIST holds the warnings about the new script. If the new script has errors, putScripts
-// changes nothing and returns an error with status 422 that lists them.
+// where LIST holds a scriptProblem for each warning about the new script. If the new script has
+// errors, putScripts changes nothing and returns an error with status 422 that lists the errors and
+// warnings.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	text, set, problems, err := s.loadScripts(w, r)

@@ -55,10 +55,11 @@ func (s *server) patchSettings(w http.ResponseWriter, r *http.Request, query url
 }
 
 // changeSettings changes the settings of the test with the id test, or those that all tests share
-// if test is "". It lets prepare modify a copy of the current settings, and then applies the body
-// of the request to the copy. The body is a JSON object such as exampleSettings: null removes a
-// setting, and any other value sets it. It responds with the new settings. If the body is invalid,
-// it changes nothing and returns an error.
+// if test is "". First, it calls prepare with a copy of the current settings, which prepare may
+// modify. Then it applies the body of the request to the copy. The body is a JSON object such as
+// exampleSettings: null removes a setting, and any other value sets it. changeSettings responds
+// with the new settings. If the body is invalid, it changes nothing, does not call prepare and
+// returns an error.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, test string, prepare func(*mockserver.RuntimeSettings),
 ) error {
@@ -140,8 +141,8 @@ func parseSeed(text []byte) (uint64, error) {
 	return mockserver.ParseSeed(string(text))
 }
 
-// parseHold parses text, a JSON number, as the index of the first event of a stream that the mock
-// holds back. It returns an error unless the number is an integer from 0 to maxEvent.
+// parseHold parses text, a JSON number, as the index, from 0, of the event before which the mock
+// holds streams. It returns an error unless the number is an integer from 0 to maxEvent.
 func parseHold(text []byte) (n int, err error) {
 	if err := json.Unmarshal(text, &n); err != nil || n < 0 || n > maxEvent {
 		return 0, fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
@@ -215,11 +216,11 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A currentSteps is the JSON form of the state of scripts: it maps the name of each scenario to the
-// scenario's current step. A scenario is a state machine in a script: a rule can require that the
-// scenario is at a certain step, and can move it to another step.
+// A currentSteps is the JSON form of the state of scripts. A script can contain state machines,
+// which it calls scenarios: a rule can require that a scenario is at a certain step, and can move
+// it to another step.
 type currentSteps struct {
-	Steps map[string]string `json:"steps"`
+	Steps map[string]string `json:"steps"` // current step, by the name of the scenario
 }
 
 // Limits on the state of scripts that a request may set.

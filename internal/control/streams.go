@@ -241,9 +241,10 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, query url.Val
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until all events before the one with the given index have been sent, and then ends
-// the stream with endNow. The caller must have held the stream before that event. If the stream ends
-// earlier or the control port shuts down, endAt does nothing.
+// endAt waits until the stream has reached the event with the index event, from 0, and then ends
+// the stream with endNow in the way that how states. The caller must have held the stream before
+// that event. If the stream ends earlier or the control port shuts down, endAt returns without
+// doing anything.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()

@@ -20,9 +20,9 @@ type lineCitation struct {
 	lines LineRange
 }
 
-// citationsIn returns the ranges of lines that the source of a requirement cites, in order. It
-// ignores invalid ranges, and documents that the source only mentions after "derived:" or
-// "observed:".
+// citationsIn returns the ranges of lines that source, the source of a requirement, cites, in the
+// order in which it cites them. It ignores invalid ranges, and documents that the source only
+// mentions after "derived:" or "observed:".
 func citationsIn(source string) (all []lineCitation) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -38,11 +38,10 @@ func citationsIn(source string) (all []lineCitation) {
 	return all
 }
 
-// Unmapped returns a description, for people, of each gap in the given maps, or nil if there are
-// none. There is a gap if the source of a requirement contains the file name of a document, but no
-// clause of that document names the requirement. There is also a gap if the source cites lines that
-// do not overlap any clause that names the requirement. Only requirements for servers are
-// considered.
+// Unmapped returns a readable description of each gap in documents, or nil if there are none. There
+// is a gap if the source of a requirement contains the file name of a document, but no clause of
+// that document names the requirement. There is also a gap if the source cites lines that do not
+// overlap any clause that names the requirement. Only requirements for servers are considered.
 func Unmapped(documents []DocumentMap, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {

@@ -59,8 +59,9 @@ type Clause struct {
 // A LineRange is a range of lines, including both ends. The first line of a document has number 1.
 type LineRange struct{ From, To int }
 
-// UnmarshalYAML decodes a range of lines in the notation "12" or "12-15". It returns an error if
-// decode does, or if the text is not a valid range.
+// UnmarshalYAML decodes a range of lines in the notation "12" or "12-15". The YAML decoder passes
+// decode, which decodes the YAML value into the variable that its argument points to. UnmarshalYAML
+// returns an error if decode returns one, or if the value is not a valid range.
 func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -172,9 +173,10 @@ func (d DocumentMap) validate(known map[string]bool) error {
 	return nil
 }
 
-// validate returns an error unless the clause has either requirements and a summary, or a reason
-// why it is informative. Only an informative clause may have a normative word. The requirements
-// must be distinct, and their ids must be in known, the set of the ids of all requirements.
+// validate returns an error if the clause is invalid. A valid clause has either requirements and a
+// summary, or a reason why it is informative. Only an informative clause may have a normative word.
+// The requirements are distinct, and their ids are in known, the set of the ids of all
+// requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

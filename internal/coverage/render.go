@@ -69,9 +69,9 @@ func (c Clause) description() string {
 }
 
 // judgedRequirements returns Markdown texts that state which checks judge the requirements of the
-// clause in the given dialects. The versions of a protocol in which the same checks judge a
-// requirement share one text. The text ends with these versions in parentheses, unless dialects
-// contains no other version of the protocol.
+// clause in the given dialects. There is one text for all versions of a protocol in which the same
+// checks judge a requirement. If dialects contains further versions of the protocol, the text ends,
+// in parentheses, with the versions to which it applies.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -111,8 +111,8 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses returns the number of clauses in the documents, and the numbers of those that are
-// judged, excluded and informative, as a text such as "9 clauses, 5 judged, 2 excluded (capability
+// countClauses returns a text that states the number of clauses in the documents, and how many of
+// them are judged, excluded and informative, such as "9 clauses, 5 judged, 2 excluded (capability
 // 1, ..., client 1), 2 informative". A clause is judged if at least one of the dialects judges at
 // least one of its requirements. Excluded clauses are counted by kind (see [spec.ExclusionKinds]);
 // the kind is that of the first requirement of the clause.

@@ -50,8 +50,9 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex is a simple substitute for [align] for long lists. It pairs two elements only if
-// they have the same index and their pair has a weight above 0.
+// alignByIndex pairs elements of two long lists. The arguments and the result are like those of
+// [align], but alignByIndex pairs two elements only if they have the same index and their pair has
+// a weight above 0.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {

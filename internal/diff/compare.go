@@ -49,11 +49,11 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	return all
 }
 
-// appendEvent adds e, an event of the response, to x.events. If e is a delta of the same text as
-// the last event, its text is appended to that event instead. If e is a later state of the same
-// tool call or content part, or is of kind [spec.RunProgress] or [spec.MessageProgress] like the
-// last event, it replaces the last event. Events of kind [spec.Unrecognized] do not count as the
-// last event.
+// appendEvent adds e, an event of the response, to x.events. In two cases, it changes the last
+// event instead, not counting events of kind [spec.Unrecognized]. If e and the last event are
+// deltas of the same text, the text of e is appended to that of the last event. If e is a later
+// state of the tool call or content part in the last event, or if both are progress events of the
+// same run or message, e replaces the last event.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // these may occur between deltas of one text
@@ -85,9 +85,10 @@ func (x exchangeEvents) status() int {
 }
 
 // requestKey returns a key for the request r. Requests have equal keys if the fields Operation,
-// Principal, Name, PollLimit, Text and Violations of their events are equal, if the elements of
-// Parts have equal kinds and texts, and if all or none of them resume a stream. The key contains no
-// ids, because these differ between conversations.
+// Principal, Name, PollLimit and Text of their events are equal, if the elements of Parts have
+// equal kinds and texts, if the elements of Violations have equal locations and messages, and if
+// all or none of the requests resume a stream. The key contains no ids, because these differ
+// between conversations.
 func requestKey(r spec.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, r.Cursor != "")
@@ -111,7 +112,8 @@ type comparer struct {
 	notes     []string          // descriptions of unpaired exchanges that do not count as differences
 }
 
-// A sideID is an id in the field with the given name on one side, "A" or "B".
+// A sideID is an id that a field of events has on one side of the comparison. The member side is
+// "A" or "B", and field is the name of the field.
 type sideID struct{ side, field, id string }
 
 // newComparer returns a comparer that ignores differences in the given volatile fields.
@@ -219,8 +221,7 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// similarity returns how well two events match, as a weight for [align]. Events with the similarity
-// 0 must not be paired.
+// similarity returns how well two events match, as a weight for [align], from 0 (no match) to 12.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -265,8 +266,9 @@ func newSide(x exchangeEvents, e spec.Event) *EventSummary {
 }
 
 // compareEvent returns the fields in which the events a and b differ, or nil if they match. It
-// omits volatile fields. If cut is true, the stream of at least one side was resumed, or the client
-// left before its end. compareEvent then also omits differences that may result from that.
+// omits volatile fields. The argument cut states whether the response of at least one side is
+// incomplete, because it resumes a stream or because the client left before the end. If cut is
+// true, compareEvent also omits differences that may result from that.
 func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {

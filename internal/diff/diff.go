@@ -23,7 +23,7 @@ type RepeatedConversation struct {
 // A ConversationDiff is the result of comparing two conversations.
 type ConversationDiff struct {
 	Name        string       `json:"name"`
-	Compared    bool         `json:"compared"`
+	Compared    bool         `json:"compared"`          // false: Reason states why not
 	Reason      string       `json:"why,omitempty"`     // why the conversations were not compared; "" if they were
 	Exchanges   int          `json:"exchanges"`         // number of exchanges compared
 	Events      int          `json:"events"`            // number of events compared

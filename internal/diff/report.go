@@ -115,9 +115,9 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes the differences of the conversation to b. If several differences in the dialect have
-// the same [Difference.fieldsKey], the report contains only the first of them and the number of the
-// others. Differences with the key "" are always written.
+// write writes the differences of the conversation, in the dialect with the given name, to b. If
+// several differences in the dialect have the same [Difference.fieldsKey], the report contains only
+// the first of them and the number of the others. Differences with the key "" are always written.
 //
 // The map times holds, for each key, the number of differences in the dialect. After write has
 // written a difference, it sets the number for its key to 0, so that later calls omit the others.

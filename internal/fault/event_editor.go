@@ -18,9 +18,9 @@ type eventEditor struct {
 }
 
 // editEvents returns a value for [Fault.NewEffect]. For each run, the effect calls begin, which
-// returns an edit function. It calls that function with each event e of the run, in order. The edit
-// function emits the events that replace e by calling the methods of r. It must not modify e or use
-// it after the call.
+// returns an edit function, and then calls the edit function with each event e of the run, in
+// order. The edit function emits the events that replace e by calling the methods of r. It must
+// neither modify e nor keep e after the call.
 func editEvents(begin func(r *eventEditor) func(e *spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		r := &eventEditor{Args: a}
@@ -96,9 +96,9 @@ func (r *eventEditor) first(fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// isTarget reports whether a fault that can change events of any kind may change e. If the trigger
-// is an event number, the fault may change any event. Otherwise, it changes a delta with text,
-// because clients display the text.
+// isTarget reports whether a fault that is not limited to events of certain kinds may change e. If
+// the trigger is an event number, the result is true for every event. Otherwise, it is true only
+// for a delta with text, because clients display the text.
 func (r *eventEditor) isTarget(e *spec.Event) bool {
 	return r.Trigger.Event >= 0 || isDelta(e) && e.Text != ""
 }
@@ -185,10 +185,10 @@ func changed(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) E
 	})
 }
 
-// moved returns a value for [Fault.NewEffect]. The effect sends one event after the event that
-// should follow it. It selects the first event, at or after the trigger, for which fits returns
-// true. If that is the last event of the run, nothing changes. If fits is nil, eventEditor.isTarget
-// is used instead. The events keep their sequence numbers.
+// moved returns a value for [Fault.NewEffect]. The effect exchanges two successive events of the
+// run: the first event, at or after the trigger, for which fits returns true, and the event after
+// it. If fits is nil, eventEditor.isTarget is used instead. If the first of the two is the last
+// event of the run, nothing changes. The events keep their sequence numbers.
 func moved(fits func(*spec.Event) bool) func(Args) Effect {
 	return editEvents(func(r *eventEditor) func(*spec.Event) {
 		var held *spec.Event

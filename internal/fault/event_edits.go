@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The faults that no function of event_editor.go describes: edits, which are arguments of editEvents
-// and emit events with their argument r, and their helpers.
+// The faults that no function of event_editor.go describes: edits, which are arguments of
+// editEvents and emit events with their argument r, and their helpers.
 
 // startLate returns an edit function for editEvents that sends the first event of the run's
 // content, such as the start of a message, before the events that start the run. It does not change
@@ -205,10 +205,10 @@ func renameResults(r *eventEditor) func(*spec.Event) {
 }
 
 // changeParts returns an edit function for editEvents that edits all tool calls, if kind is
-// spec.ToolCall, or all tool results, if kind is spec.ToolResult. Each of them is an event or a
-// part of an event. The edit function calls change with a copy and sends the copy instead of the
-// original. It leaves out a part for which change returns false. For an event, it ignores the
-// result of change.
+// spec.ToolCall, or all tool results, if kind is spec.ToolResult. A tool call or result is an event
+// or a part of an event. The edit function calls change with a copy p, which change may modify, and
+// sends p instead of the original. If p is a part and change returns false, the part is left out.
+// If p is an event, the result of change is ignored.
 func (r *eventEditor) changeParts(kind spec.Kind, change func(p *spec.Event) (keep bool)) func(*spec.Event) {
 	return func(e *spec.Event) {
 		r.pass(mapEvent(e, func(p *spec.Event) bool {
@@ -265,8 +265,8 @@ func lose(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// unknownID is an id that belongs to no message and no tool call. Faults send it where an event
-// must name a message or call that does not exist.
+// unknownID is an id that belongs to no message and no tool call. Faults use it in events that
+// refer to a message or tool call that does not exist.
 const unknownID = "nobody-told-of-this"
 
 // similarID returns an id of the same form as id that differs from it in one letter or digit, so

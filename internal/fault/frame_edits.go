@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// editFrame returns a value for [Fault.NewEffect]. The effect calls change with one frame after the
-// other until change returns true for ok. It then replaces that frame with the result out. It
-// starts with the frame of the event at the trigger or, if no trigger is set, with the second
-// frame. It skips frames whose data is not a JSON object. The argument data is the only "data"
-// field of the frame.
+// editFrame returns a value for [Fault.NewEffect]. The effect replaces one frame with the result
+// out of change. It calls change with one frame after the other, until the result ok is true, and
+// then replaces that frame. It begins with the frame of the event at the trigger or, if no trigger
+// is set, with the second frame. It skips frames whose data is not a JSON object. The argument data
+// of change is the first "data" field of the frame.
 func editFrame(change func(a Args, frame []byte, data sse.Line) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -124,9 +124,10 @@ func editMember(
 	})
 }
 
-// chooseID returns the name of a member of m that ends in "id" or "ID". If there are several, it
-// returns the first in alphabetical order; if there is none, the first of all names. It ignores the
-// names in types, so that the event keeps its type. It returns "" if no name is left.
+// chooseID returns the first name of a member of m, in alphabetical order, that ends in "id" in
+// upper or lower case. If there is none, it returns the first name of all. It ignores the names in
+// types, which are those of the members with the type of the event. It returns "" if no name is
+// left.
 func chooseID(m jsonMembers, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {

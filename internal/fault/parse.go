@@ -119,9 +119,10 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue returns text in the form in which [Parse] reads a value. It puts text in double quotes
-// if that is necessary, and a backslash before each double quote and each backslash within the
-// quotes. Otherwise it returns text unchanged.
+// quoteValue returns text as a value in the syntax of [Parse]. If text is empty, contains a
+// character that has a meaning in that syntax, or begins or ends with white space, it is put in
+// double quotes, with a backslash before each double quote and each backslash. Otherwise text is
+// returned unchanged.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text

@@ -65,8 +65,8 @@ func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) 
 }
 
 // replaceComments returns a value for [Fault.NewEffect]. The effect replaces each comment of the
-// stream with comment or, if comment is "", omits it. The text comment includes the colon and the
-// blank line, as in ": still here\n\n".
+// stream with the argument comment, a text that includes the colon and the blank line, such as ":
+// still here\n\n". If comment is "", the comments of the stream are omitted.
 func replaceComments(comment string) func(Args) Effect {
 	return editStream(func(Args) func(int, []byte) []byte {
 		return func(n int, frame []byte) []byte {

@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream in the way that the
-// argument how names, at the trigger or, if no trigger is set, at a random position; see
-// newTriggeredWriter.
+// endStreamAt returns a value for [Fault.NewEffect]. The effect ends the stream at the trigger or,
+// if no trigger is set, at a random position; see newTriggeredWriter. The argument how is the way
+// in which the stream ends.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return wrapBody(func(a Args, w StreamSink) FrameWriter {
 		if a.Trigger.Time >= 0 {

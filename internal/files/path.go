@@ -58,7 +58,8 @@ var rejectedTypes = map[string]bool{
 
 // newPath returns a random path for a new image (see [File.Path]), such as "ID-NAME.png". NAME is
 // the result of cleanName for name, the file name that the client sent. The extension is that of
-// mediaType in extensions. If one of them is "", it is omitted together with its hyphen or dot.
+// mediaType in extensions. If NAME or the extension is "", it is omitted together with its hyphen
+// or dot.
 func newPath(name, mediaType string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {

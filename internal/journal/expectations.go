@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/streamassay/streamassay/internal/printable"
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/internal/yamltree"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -31,9 +32,9 @@ type Expectations struct {
 	Calls          []Expectation `yaml:"calls"`           // the expected calls
 }
 
-// An Expectation states how many exchanges that match its Filter are expected. If none of Exactly,
-// AtLeast and AtMost is set, at least one exchange is expected. If the filter's Ended is "whole"
-// and its Status is empty, only responses with a 2XX status are counted.
+// An Expectation states how many exchanges that match its filter are expected. If none of Exactly,
+// AtLeast and AtMost is set, at least one exchange is expected. If Ended in the filter is "whole"
+// and Status is empty, only responses with a 2XX status are counted.
 type Expectation struct {
 	Name    string `yaml:"name"` // name in failures; optional
 	Filter  `yaml:",inline"`
@@ -58,7 +59,10 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 	if len(data) > maxExpectationBytes {
 		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectationBytes)
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	data, err = textfile.Decode(data)
+	if e, ok := errors.AsType[*textfile.Error](err); ok {
+		return x, fmt.Errorf("%s:%d: %s", name, e.Line, e.Message)
+	}
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {
@@ -99,8 +103,8 @@ func yamlErrorText(data []byte, e yaml.Error) string {
 	return yamltree.ErrorText(e)
 }
 
-// fieldTypes maps the name of a field of Expectations or Expectation to a description of its valid
-// values, for error messages. The values of all other fields are strings.
+// fieldTypes describes the valid values of fields in a file with expectations, for error messages,
+// by the name of the field. The values of fields that it does not contain are strings.
 var fieldTypes = map[string]string{
 	"allow-unmatched": "true or false", "strict": "true or false", "in-order": "true or false",
 	"calls":   "a list of objects (e.g. [{op: run, exactly: 1}])",

@@ -72,7 +72,7 @@ var concurrencyMutants = []*Mutant{
 }
 
 // endWithIdleStream is a middleware that ends all open streams of a run when one of them ends
-// because of the idle limit in its request, which is the number of polls without an event after
+// because of its idle limit: the number of polls without an event, stated in the request, after
 // which the server ends the stream. The other streams end without the terminal event of the run.
 func endWithIdleStream(next dialectHandler) dialectHandler {
 	var mu sync.Mutex
@@ -167,8 +167,8 @@ func (n *cancellableStreams) serveCancel(w http.ResponseWriter, v parsedRequest,
 	a.send(w)
 }
 
-// endOthers ends the open streams of all runs of a thread except one. The arguments are the id of
-// the thread and the id of the run whose stream stays open. The caller must hold n.mu.
+// endOthers ends the open streams of all runs of the thread with the id thread, except the stream
+// of the run with the id run. The caller must hold n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.end {
 		if other.thread == thread && other.run != run {
@@ -238,13 +238,13 @@ func cancelDespiteRefusal(next dialectHandler) dialectHandler {
 }
 
 // redirectCancel returns a middleware that replaces one id in each cancel request, so that the
-// server cancels other runs than the requested one. A cancel request names a thread and a run:
-// slot returns the id to replace, and scope returns the id that is kept.
+// server cancels other runs than the requested one. A cancel request names a thread and a run: slot
+// returns the id to replace, and scope returns the id that is kept.
 //
-// The function choose selects the new ids. Its argument ids lists the candidates, oldest first: if
-// slot is runID, all runs of the thread; if slot is threadID, all threads with a run of that id.
-// Its argument requested is the original id, which is one of ids. It may modify ids, and must
-// return at least one of them. The server cancels one run for each returned id.
+// The function choose returns the new ids, at least one; the server cancels one run for each of
+// them. Its argument ids, which it may modify, lists the candidates, oldest first: if slot is
+// runID, all runs of the thread; if slot is threadID, all threads with a run of that id. Its
+// argument requested is the id in the request, which is one of ids.
 //
 // The client receives the response to the last cancellation, with the requested id in it. Invalid
 // requests and requests for unknown runs are passed on unchanged.

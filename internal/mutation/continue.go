@@ -55,8 +55,8 @@ func startsWith(prefix string) func(e *spec.Event) bool {
 }
 
 // changeEndAfter returns the effectFactory of a fault that changes the event at the end of a run
-// (run.end). The event is changed if fits has returned true for this event or an earlier event of
-// the run. The function change modifies a copy of the event, which is sent instead.
+// (run.end) if fits returns true for this event or for an earlier event of the run. The function
+// change modifies a copy of the event, which is sent instead.
 func changeEndAfter(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return func(a fault.Args) fault.Effect {
 		found := false

@@ -76,11 +76,10 @@ func acceptDenied(occurred func(), requirement string) middleware {
 	})
 }
 
-// editRefusals returns a middleware that calls edit for each refusal that the requirement with the
-// given id prescribes. Only responses that have a status of 400 or more and are not event streams
-// count as refusals. Before each call of edit, the middleware calls occurred. The function edit
-// changes its first argument, the response, in place. Its argument refusals, which is never
-// empty, holds what the requirement demands of the refusal.
+// editRefusals returns a middleware that calls occurred and then edit for each refusal that the
+// requirement with the given id prescribes. A refusal is a response that has a status of 400 or
+// more and is not an event stream. The function edit changes the response a in place. Its argument
+// refusals, which is never empty, states what the requirement demands of the refusal.
 func editRefusals(
 	occurred func(), requirement string, edit func(a *completeResponse, refusals []spec.RefusalRequirement),
 ) middleware {
@@ -157,9 +156,9 @@ func refuseRequests(occurred func(), refuses func(parsedRequest) bool) middlewar
 }
 
 // withDefect returns an invalid variant of the request, which the server refuses, and true. If the
-// body ends with a closing brace, the variant lacks this brace. Otherwise, it is an invalid variant
-// for which the document allows a refusal with status 400 or 422. If there is no such variant,
-// withDefect returns the zero Request and false.
+// body ends with a closing brace, the variant lacks this brace. Otherwise, it is one of
+// [dialect.Dialect.InvalidRequests] for which the document allows a refusal with status 400 or 422.
+// If there is no such variant, withDefect returns the zero Request and false.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -176,10 +175,11 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// editPromisedReply returns a middleware that calls occurred and then edit for each reply of the
-// operations that the requirement with the given id is about. Replies are the responses to valid
-// requests that have a 2xx status and are not event streams. The argument e of edit is the decoded
-// request, which edit must not change. The argument a is the response, which edit changes in place.
+// editPromisedReply returns a middleware that edits the replies of the operations that the
+// requirement with the given id is about. A reply is a response to a valid request that has a 2xx
+// status and is not an event stream. For each of them, the middleware calls occurred and then edit.
+// The argument e of edit is the decoded request, which edit must not change. The argument a is the
+// response, which edit changes in place.
 func editPromisedReply(occurred func(), requirement string, edit func(e *spec.Event, a *completeResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *completeResponse) {
 		if e := v.parsed(); e.Valid() && e.Requirement == requirement && a.status/100 == 2 {
@@ -207,9 +207,9 @@ func changeReplyStatus(e *spec.Event, a *completeResponse) {
 // have the defect.
 const maxDefectiveBytes = 8 << 10
 
-// injectDefect returns a middleware that gives the defect x to each frame, and to each reply with a
-// 2xx status, that can have it. It calls occurred for each of them. Frames whose data is larger
-// than maxDefectiveBytes, and replies whose body is larger, are not changed.
+// injectDefect returns a middleware that changes each frame, and each reply with a 2xx status, that
+// can have the defect x, so that it has the defect. It calls occurred for each change. Frames whose
+// data is larger than maxDefectiveBytes, and replies whose body is larger, are not changed.
 func injectDefect(occurred func(), x dialect.PossibleDefect) middleware {
 	apply := func(o *dialect.Operation, status int, data []byte) []byte {
 		if len(data) > maxDefectiveBytes {

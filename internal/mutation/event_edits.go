@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An effectFactory creates the effect of a fault, as the field NewEffect of [fault.Fault] does. It
-// is called once per response and returns what the fault does to that response.
+// An effectFactory creates the effect of a fault; it is a value for the field NewEffect of
+// [fault.Fault]. It is called once per response and returns what the fault does to that response.
 type effectFactory = func(fault.Args) fault.Effect
 
 // An eventEdit calls emit with each event that is to be sent in place of the event e of a run, if
@@ -17,11 +17,11 @@ type effectFactory = func(fault.Args) fault.Effect
 type eventEdit = func(e *spec.Event, emit func(*spec.Event))
 
 // editEvents returns the effectFactory of a fault that replaces the events of runs. For each
-// response, it calls begin once to get an edit, and then calls that edit with each event of the
-// run, in order.
+// response, the fault calls begin once. It then calls the eventEdit that begin returned with one
+// event of the run after the other.
 //
-// The emitted events are renumbered, so that dropped or inserted events leave no gaps or duplicates
-// in the sequence numbers.
+// The emitted events get new sequence numbers, so that dropped or inserted events cause neither
+// gaps nor duplicates in the numbers.
 func editEvents(begin func() eventEdit) effectFactory {
 	return func(fault.Args) fault.Effect {
 		// Emitted event i gets the number of event i of the run or, before that event is known, the
@@ -96,8 +96,8 @@ func swapEvents(fits func(*spec.Event) bool) effectFactory {
 	})
 }
 
-// firstOnly returns the effectFactory of a fault that affects only the first event of each response
-// for which fits returns true. The argument begin is a function such as swapEvents: begin(f)
+// firstOnly returns the effectFactory of a fault that affects, in each response, only the first
+// event for which fits returns true. The argument begin is a function such as swapEvents: begin(f)
 // returns the effectFactory of a fault that affects every event for which f returns true.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) effectFactory) effectFactory {
 	return func(a fault.Args) fault.Effect {
@@ -118,8 +118,8 @@ func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange calls change with a copy of e and returns the changed copy. The copy shares its Parts
-// with e, so change must not modify the elements of Parts.
+// withChange returns a copy of e that change has modified. The copy shares its Parts with e, so
+// change must not modify the elements of Parts.
 func withChange(e *spec.Event, change func(*spec.Event)) *spec.Event {
 	other := *e
 	change(&other)

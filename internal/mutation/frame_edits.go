@@ -26,7 +26,8 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) effectF
 }
 
 // changeParts returns the effectFactory of a fault that changes those events of a run for which
-// fits returns true, and their parts. It calls change with copies of them, as changeNested does.
+// fits returns true, and the parts of these events. It calls change with a copy of each such event,
+// and of each part at any depth, and sends the changed copies instead.
 func changeParts(fits func(*spec.Event) bool, change func(*spec.Event)) effectFactory {
 	return changeEvents(fits, func(e *spec.Event) { changeNested(e, change) })
 }
@@ -62,9 +63,9 @@ func insertFrame(data string) effectFactory {
 	}
 }
 
-// replaceLast returns the effectFactory of a fault that replaces the last frame of every stream. It
-// calls send after the other frames were sent. The argument w receives what is sent in place of the
-// last frame, and last is that frame, or nil if the stream has none.
+// replaceLast returns the effectFactory of a fault that replaces the last frame of every stream.
+// After the other frames were sent, the fault calls send, which writes to w what is sent in place
+// of the last frame. The argument last is the last frame, or nil if the stream has none.
 func replaceLast(send func(w fault.StreamSink, last []byte) error) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamSink) fault.FrameWriter {
@@ -92,9 +93,9 @@ type lastReplacer struct {
 	send func(w fault.StreamSink, last []byte) error // sends what replaces the last frame
 }
 
-// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. If n,
-// the index of frame in the stream, is negative, frame is a comment, and WriteFrame sends it
-// immediately. It returns any error from sending.
+// WriteFrame holds back a copy of frame and sends the frame that it held back before, if any. The
+// argument n is the index of frame in the stream; if it is negative, frame is a comment, which
+// WriteFrame sends immediately. It returns any error from sending.
 func (t *lastReplacer) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -131,9 +132,9 @@ func sendComments(w fault.StreamSink, comment string, pause time.Duration, n int
 }
 
 // atEnd returns the effectFactory of a fault that calls finish at the end of each stream that has a
-// frame or a comment for which fits returns true. The function finish is called after the last
-// frame was sent, and can send more to the client through w. The server ends the body when finish
-// has returned. The function fits must not modify its argument.
+// frame or a comment for which fits returns true. The function fits must not modify its argument.
+// The function finish is called after the last frame was sent, and can send more to the client
+// through w. When it returns, the server ends the body.
 func atEnd(fits func(frame []byte) bool, finish func(w fault.StreamSink) error) effectFactory {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamSink) fault.FrameWriter {

@@ -38,8 +38,8 @@ type generator struct {
 //   - For each requirement on refusals (the OpenAPI extensions x-error and x-denied), one mutant
 //     accepts the requests that must be refused, and some accept only those of a certain form.
 //     Others refuse the requests, but with a wrong status, code or text, or with an event stream.
-//   - For each requirement on requests (the OpenAPI extension x-requirement), one mutant refuses the
-//     requests. Others refuse only requests with a null, without an optional member, or with an
+//   - For each requirement on requests (the OpenAPI extension x-requirement), one mutant refuses
+//     the requests. Others refuse only requests with a null, without an optional member, or with an
 //     unknown member.
 //   - For each requirement on replies and frames, some mutants reply with a wrong status or media
 //     type. Others send replies and frames that lack a member, or that have a member with a value
@@ -75,12 +75,13 @@ func generateMutants(dialects []*dialect.Dialect) []*Mutant {
 	return slices.SortedFunc(maps.Values(g.mutants), byName)
 }
 
-// add adds the mutant m, which violates the requirement with the given id, for the current dialect.
-// The name of the mutant becomes REQUIREMENT.DEFECT, where DEFECT is the argument defect. If g
-// already contains a mutant with this name, add merges m into it.
+// add adds the mutant m, which violates the requirement with the given id, for the dialect
+// g.dialect. The name of the mutant becomes REQUIREMENT.DEFECT, where DEFECT is the argument
+// defect. If g already contains a mutant with this name, add merges m into it.
 //
 // Checks that do not judge the requirement are removed from m.KilledBy. If no check remains, add
-// does nothing. It also does nothing if the dialect lacks the requirement, or if its level is MAY.
+// does nothing. It also does nothing if the dialect lacks the requirement, or if the level of the
+// requirement is MAY.
 func (g *generator) add(requirement, defect string, m Mutant) {
 	i := slices.IndexFunc(g.dialect.Requirements, func(r spec.Requirement) bool { return r.ID == requirement })
 	if i < 0 || g.dialect.Requirements[i].Level == spec.May {
@@ -123,10 +124,10 @@ type refusedRequestKind struct {
 }
 
 // invalidRequests is the kind of requests that violate the document. The OpenAPI extension x-error
-// states how the server must refuse them. A mutant that accepts such a request responds as if it
-// had received a valid one, so checks of content may fail, too. A mutant that refuses such requests
-// with a wrong status may use a 2xx status. The body of the refusal then does not match the schema
-// for that status.
+// states how the server must refuse them. Checks of content may also fail if such a request is
+// accepted, because the mutant then responds as to a valid request. The check of schemas may also
+// fail if such a request is refused with a wrong status: that may be a 2xx status, for which the
+// document specifies another body.
 var invalidRequests = refusedRequestKind{
 	"invalid requests", refusesAsDocumented, acceptInvalid, contentChecks, []string{matchesSchema},
 }
@@ -243,8 +244,9 @@ var contentChecks = []string{
 }
 
 // alsoIfRefused lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail
-// if valid requests are refused. A refusal lacks the content that contentChecks judge. The check
-// refuse.as-documented compares the responses to invalid requests with those to valid ones.
+// if valid requests are refused: contentChecks, because a refusal lacks the content that they
+// judge, and the check refuse.as-documented, which compares the responses to invalid requests with
+// those to valid ones.
 var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In

@@ -93,7 +93,8 @@ type conditionalDefect struct {
 	checks    []string // globs that match the ids of checks; at least one of the checks must find the defect
 	// edit returns the edit of the stream that is the response to the request v. The edit calls
 	// occurred when it changes the stream. The argument earlier is the text of the first text delta
-	// in the latest stream of the thread, or "" if there is none. The field is nil if status is set.
+	// in the latest stream of the thread, or "" if there is none. The field is nil if status is
+	// set.
 	edit func(v parsedRequest, earlier string, occurred func()) streamEdit
 	// status, unless it is 0, is the status with which the mutant refuses a request to start a run.
 	// The body of the refusal is empty. The field is 0 if edit is set.
@@ -252,8 +253,8 @@ type serverHistory struct {
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the given
-// condition. A response has the defect if condition.holds returns true for the runFacts of its run.
-// The server calls occurred for each response that has the defect.
+// condition: a response has the defect if condition.holds returns true for the runFacts of its run.
+// The middleware calls occurred when a response has the defect.
 func hidden(condition defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
@@ -288,8 +289,8 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 }
 
 // listening returns a copy of edit for the stream that is the response to the request v. The copy
-// also records the text of the first text delta of the stream in h.deltas. Its field sent is set
-// for this purpose, so edit.sent must be nil.
+// also records the text of the first text delta of the stream in h.deltas, by means of its field
+// sent. The field sent of edit must be nil.
 func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 	done := false
 	edit.sent = func(frame []byte) {
@@ -352,8 +353,8 @@ func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
-// v, even if v is invalid. The function edit changes c, the facts for the next run of the thread, in
-// place. It must not lock h.mu, which is locked during the calls.
+// v, even if v is invalid. The argument c of edit holds the facts for the next run of the thread,
+// which edit changes in place. The mutex h.mu is locked during the calls, so edit must not lock it.
 func (h *serverHistory) change(v parsedRequest, edit func(c *runFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

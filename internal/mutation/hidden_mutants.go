@@ -3,8 +3,8 @@ package mutation
 import "slices"
 
 // hiddenPairs lists the hidden mutants. Each pair consists of the name of a condition in
-// hidingConditions and the name of a defect in hiddenDefects. TestHiddenDefects tries a sample of all
-// possible pairs.
+// hidingConditions and the name of a defect in hiddenDefects. TestHiddenDefects tries a sample of
+// all possible pairs.
 var hiddenPairs = [][2]string{
 	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},

@@ -15,9 +15,10 @@ func editHistories(edit func(v parsedRequest, e *spec.Event)) middleware {
 }
 
 // editHistoryImages returns a middleware that changes the images in histories. It calls edit for
-// each history that has messages. Element i of images, and of the result, contains the images of the
-// message with index i, before and after the change. The result must not be longer than images; if
-// it is shorter, the remaining messages lose their images. The function edit may modify images.
+// each history that has messages. Element i of images contains the images of the message with index
+// i, and element i of the result contains the images that replace them. The result must not be
+// longer than images; if it is shorter, the remaining messages lose their images. The function edit
+// may modify images.
 func editHistoryImages(edit func(images [][]spec.Event) [][]spec.Event) middleware {
 	isImage := func(p spec.Event) bool { return p.Kind == spec.HistoryImage }
 	return editHistories(func(_ parsedRequest, e *spec.Event) {

@@ -8,7 +8,8 @@ import (
 )
 
 // shiftQueriedDay returns a middleware that changes requests for the part of a history before a
-// certain day. It moves that day by the given number of days, which may be negative.
+// certain day. The server receives a request with a day that is the given number of days later, or
+// earlier if the number is negative.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryRequests(func(_ parsedRequest, asked *spec.Event) {
 		asked.Day = addDays(asked.Day, days)

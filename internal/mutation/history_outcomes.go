@@ -25,8 +25,9 @@ func dropPrompts(prefixes ...string) middleware {
 
 // refuseLong returns a middleware that limits a text to the given number of bytes, although the
 // document states the limit in characters. The text is value(ask), where ask is a decoded request
-// to start a run. If only the limit in bytes is exceeded, the middleware sends a refusal with
-// status 422 in place of a successful response. Event streams are not replaced.
+// to start a run. If the text has more bytes than limit, but not more characters, the middleware
+// sends a refusal with status 422 in place of a successful response. Event streams are not
+// replaced.
 func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 	return editResponses(func(v parsedRequest, a *completeResponse) {
 		text := value(v.parsed())

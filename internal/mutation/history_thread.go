@@ -105,9 +105,10 @@ func chooseHistory(choose func(own []string, asked *spec.Event)) middleware {
 	})
 }
 
-// refusedIsLatest is a middleware that sends a wrong history in response to requests for the
-// history of the user's latest thread. If the user's last request to start a run was invalid and
-// named one of the user's threads, the middleware sends the history of that thread instead.
+// refusedIsLatest is a middleware that makes the server return the history of a wrong thread in
+// response to requests for a history that name no thread. If the user's last request to start a run
+// was invalid, but named one of the user's threads, the server returns the history of that thread,
+// and not that of the user's latest thread.
 func refusedIsLatest(next dialectHandler) dialectHandler {
 	return trackThreads(func(m *threadOwners) middleware {
 		latest := map[string]string{} // by user; guarded by m.mu

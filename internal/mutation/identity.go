@@ -110,8 +110,8 @@ var identityMutants = []*Mutant{
 // of the first member, what is between the two numbers, and the second number.
 var reportedTimes = regexp.MustCompile(`"completed(_at|At)":\d+(.*"created(?:_at|At)":)(\d+)`)
 
-// endAfter returns a function for changeFrames that changes the time at which a run ended in each
-// frame that also states when the run began. The new time is ms milliseconds after the beginning.
+// endAfter returns a function for changeFrames. In each frame that states when a run began and when
+// it ended, the function replaces the end by the time that is ms milliseconds after the beginning.
 // The times must be in milliseconds. Other frames are returned unchanged.
 func endAfter(ms int64) func(frame []byte) []byte {
 	return func(frame []byte) []byte {
@@ -131,13 +131,13 @@ func replaceText(old, replacement string) effectFactory {
 }
 
 // retypeMessages returns a middleware that replaces the types of messages in streams. It calls
-// retype for each frame and replaces the types that are keys of the result with their values. Some
-// dialects have types in upper case, others in lower case. If a key is in lower case, its value is
-// converted to lower case, too.
+// retype for each frame. The result maps each type that is replaced in the frame to the new type.
+// Some dialects have types in upper case, others in lower case: if a key of the result is in lower
+// case, the new type is converted to lower case.
 //
-// The argument types lists the types of the messages in the stream so far, including the frame,
-// each once and in the order of their first occurrence, except textType in either case. Frames
-// before the first such type are not changed, so types is never empty.
+// The argument types lists the types of the messages in the stream up to this frame, each once, in
+// the order of their first occurrence. It does not contain textType, in upper or lower case. While
+// it would be empty, retype is not called.
 func retypeMessages(retype func(types []string) map[string]string) middleware {
 	isAbout := fault.OfKind(spec.MessageStart, spec.MessageProgress, spec.MessageEnd)
 	return editFrames(func(v parsedRequest) func([]byte) []byte {

@@ -83,7 +83,7 @@ var inTurnMutants = []*Mutant{
 
 // chunkMutants are servers whose chunks do not state to which message, call or tool they belong, or
 // contradict an earlier chunk of the same message or call. A chunk is an event with a piece of a
-// message or of a tool call that also starts the message or call, if it is the first one.
+// message or of a tool call. The first chunk also starts the message or call.
 var chunkMutants = []*Mutant{
 	{
 		Name: "chunk-of-nothing", Doc: "the chunks of a message name no message",
@@ -191,8 +191,8 @@ var answerMutants = []*Mutant{
 	},
 }
 
-// hasInterrupt reports whether e is the event that ends a run (run.end) and at least one of its Parts
-// is an interrupt.
+// hasInterrupt reports whether e is the event that ends a run (run.end) and has an interrupt among
+// its Parts.
 func hasInterrupt(e *spec.Event) bool {
 	_, ok := e.Last(spec.Interrupt)
 	return e.Kind == spec.RunEnd && ok
@@ -202,8 +202,8 @@ func hasInterrupt(e *spec.Event) bool {
 // a server send an event twice.
 func sameAgain(e *spec.Event) []*spec.Event { return []*spec.Event{e} }
 
-// newStep returns an event that starts or ends the step with the given name. The kind k must be
-// [spec.StepStart] or [spec.StepEnd]. The thread and the run of the event are those of e.
+// newStep returns an event of the kind k, [spec.StepStart] or [spec.StepEnd], for the step with the
+// given name. The thread and the run of the event are those of e.
 func newStep(k spec.Kind, e *spec.Event, name string) *spec.Event {
 	return &spec.Event{Kind: k, Thread: e.Thread, Run: e.Run, Name: name}
 }

@@ -48,10 +48,10 @@ func (g *generator) addInvalidForms() {
 	}
 }
 
-// addInvalidForm adds the mutants that wrongly accept invalid requests with the same form as v,
-// which must have exactly one violation. There is one mutant for each form in invalidForms that v
-// has and each requirement on the refusal of v. Requirements that allow a successful response are
-// left out.
+// addInvalidForm adds the mutants that wrongly accept invalid requests of the same form as v, a
+// request with exactly one violation. There is one mutant for each form in invalidForms that v has
+// and each requirement on the refusal of v. Requirements that allow a successful response are left
+// out.
 func (g *generator) addInvalidForm(v parsedRequest) {
 	for _, form := range invalidForms {
 		if !form.matches(v) {
@@ -113,7 +113,7 @@ func isNullForEnum(v parsedRequest) bool {
 }
 
 // isInLaterItem reports whether the only violation of the request v is in the second item of a list
-// of exactly two items, and the items are similar as defined by areSimilar.
+// of exactly two items that are similar (see areSimilar).
 func isInLaterItem(v parsedRequest) bool {
 	tokens, values := violatedPlace(v)
 	for i, token := range tokens[:min(len(tokens), len(values))] {
@@ -125,9 +125,9 @@ func isInLaterItem(v parsedRequest) bool {
 	return false
 }
 
-// areSimilar reports whether first and second, two decoded JSON values, are similar objects: first
-// has each member of second, and if a member is a string in first, it is a string with that prefix
-// in second.
+// areSimilar reports whether first and second are decoded JSON objects of which the second could be
+// a variant of the first, that is, whether first has all members of second, and each string in
+// first is a prefix of the string that is the value of the same member of second.
 //
 // The argument tokens contains the tokens of the JSON pointer from second to the violation. If it
 // is not empty, the values of the member tokens[0] are not compared.

@@ -19,8 +19,8 @@ import (
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "wire.keeps-alive", "resume.ends"}
 
 // alsoMuted lists globs, for [Mutant.AlsoFails], that match the ids of the checks that may fail if
-// the server sends no more frames after some event of a stream. Such a stream also lacks its terminal
-// event; the checks in alsoWithoutEnd are not repeated here.
+// the server sends no more frames after some event of a stream. It does not repeat the checks in
+// alsoWithoutEnd, which may fail, too, because such a stream lacks its terminal event.
 var alsoMuted = []string{"script.*", "history.*", "run.outlives-others", "cancel.spares-others", "wire.ends"}
 
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
@@ -59,8 +59,8 @@ var lifecycleMutants = []*Mutant{
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		// The rest of the response is missing, too, and the body ends only when the run does, after a
-		// silence that may be longer than a client waits.
+		// The rest of the response is missing, too, and the body ends only when the run does, after
+		// a silence that may be longer than a client waits.
 		AlsoFails: slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
 		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
@@ -121,8 +121,8 @@ var lifecycleMutants = []*Mutant{
 			return w.Sleep(30 * time.Second)
 		}),
 		KilledBy: map[string]string{"run.closes-after-end": "run.error"},
-		// The body never ends, and is not kept alive until a client's limit ends it. In order to know the
-		// last event, the mutant sends each event with the next one.
+		// The body never ends, and is not kept alive until a client's limit ends it. In order to
+		// know the last event, the mutant sends each event with the next one.
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends", "wire.keeps-alive", "wire.flushes"},
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
@@ -236,7 +236,7 @@ var lifecycleMutants = []*Mutant{
 }
 
 // extraMessage returns the start event and one delta of a message that the prompt did not ask for.
-// Their thread and run are those of e.
+// Both events have the thread and the run of e.
 func extraMessage(e *spec.Event) []*spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []*spec.Event{
@@ -288,8 +288,8 @@ func changeIdleLimit(newLimit func(limit string) string) middleware {
 }
 
 // muteAfterSilence returns a middleware that drops the rest of a stream after a silence longer than
-// limit. It ignores silences after frames of a kind k for which starts(k) returns false. For the
-// silence between the request and the first frame, k is "". Comments do not count as frames.
+// limit. The function starts reports whether the silence after a frame of the kind k counts; k is
+// "" for the silence between the request and the first frame. Comments do not count as frames.
 func muteAfterSilence(limit time.Duration, starts func(k spec.Kind) bool) middleware {
 	return editFrames(func(v parsedRequest) func(frame []byte) []byte {
 		counts, since, isMute := starts(""), time.Now(), false
@@ -311,9 +311,10 @@ const (
 	maxLimitInTotal = 10 // in polls of limitTotalSilence; larger limits are not changed
 )
 
-// limitTotalSilence is a middleware that applies the idle limit of a stream to the total time without
-// events. A correct server applies it to each period without events. The limit is a number of polls,
-// each of which takes totalPoll. Limits greater than maxLimitInTotal are not affected.
+// limitTotalSilence is a middleware that applies the idle limit of a stream to the sum of all
+// periods without events. A correct server applies it to each of these periods. The limit is a
+// number of polls, each of which takes totalPoll. Streams with a limit greater than maxLimitInTotal
+// are not affected.
 func limitTotalSilence(next dialectHandler) dialectHandler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		left, err := strconv.Atoi(v.event.PollLimit) // number of polls without an event until the stream ends

@@ -30,8 +30,8 @@ var limitMutants = []*Mutant{
 }
 
 // repeatTooManyStreams returns a middleware that repeats refusals of streams. Once the server has
-// refused a request v for a stream with status 429, all later requests for streams with the same
-// key(v) get the same response.
+// refused a request for a stream with status 429, the middleware sends the same response to all
+// later requests for streams for which key returns the same value.
 func repeatTooManyStreams(key func(v parsedRequest) string) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var refused sync.Map // key → *completeResponse

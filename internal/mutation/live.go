@@ -118,8 +118,9 @@ func (log *runTracker) isOfSibling(r *trackedRun, cursor string) bool {
 // is passed to logRuns.
 func unedited(v parsedRequest) (spec.Request, streamEdit) { return v.raw, streamEdit{} }
 
-// isReadAgain reports whether v requests the stream of the run r, without a cursor, although a stream
-// of the run reached its end at least 400 milliseconds before.
+// isReadAgain reports whether v requests the stream of the run r, without a cursor, after a stream
+// of the run has reached its end and more than 400 milliseconds after the latest frame of the run
+// was sent.
 func isReadAgain(r *trackedRun, v parsedRequest) bool {
 	return v.isOperation("listen") && v.parsed().Cursor == "" && r.ended && time.Since(r.lastSent) > 400*time.Millisecond
 }
@@ -213,10 +214,10 @@ var acceptedLateMutants = []*Mutant{
 // time for which the suite waits for the reply of a mutant.
 const maxReplyDelay = 2 * time.Second
 
-// delayAcceptance returns a middleware that delays replies to requests to start a run until a silent
-// run has ended, but at most for maxReplyDelay. A run is silent if its prompt is conformance:idle. If
-// own is true, the delayed reply is that to the request for the silent run. Otherwise, it is the reply
-// to the next request for a run in the same thread.
+// delayAcceptance returns a middleware that delays replies to requests to start a run until a
+// silent run has ended, but at most for maxReplyDelay. A run is silent if its prompt is
+// conformance:idle. If own is true, the reply to the request for the silent run itself is delayed.
+// If own is false, the reply to the next request for a run in the same thread is delayed.
 func delayAcceptance(own bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var ends sync.Map // by thread id: when the last silent run ends
@@ -243,9 +244,9 @@ func delayAcceptance(own bool) middleware {
 	}
 }
 
-// rememberCursor is a middleware that adds a cursor to stream requests without one. It uses the last
-// cursor in a request for the same run over the same connection. If there was none, the request is
-// not changed.
+// rememberCursor is a middleware that adds a cursor to valid stream requests without one: the
+// cursor of the last request for a stream of the same run over the same connection that had one. If
+// there was no such request, the request is not changed.
 func rememberCursor(next dialectHandler) dialectHandler {
 	var cursors sync.Map // by remote address and run id
 	return editRequests(func(v parsedRequest) *http.Request {

@@ -9,9 +9,9 @@ import (
 
 // Merge adds to r the outcomes of mutants that were not run. It takes them from document, an
 // earlier result of [Report.Markdown]. It leaves out mutants that no longer exist, and dialects
-// that are not in r.Dialects. Merge returns an error if document lists survivors or over-kills
-// (failures that the defect does not explain) of mutants that were not run. Such mutants must be run,
-// because the document does not contain the details.
+// that are not in r.Dialects. If document lists survivors or over-kills (failures that the defect
+// does not explain) of mutants that were not run, Merge returns an error: such mutants must be run,
+// because document does not contain the details.
 func (r *Report) Merge(document []byte) error {
 	order := map[string]int{} // position of each existing mutant
 	for i, m := range r.Mutants {

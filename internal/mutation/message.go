@@ -109,9 +109,9 @@ var messageMutants = []*Mutant{
 func anyEvent(*spec.Event) bool { return true }
 
 // dropMessageIDs returns the effectFactory of a fault that removes the message id from text deltas
-// and completed texts. So that clients cannot infer the message, it also changes the start: if late
-// is true, the message starts only after its text. If late is false, a second message starts and ends
-// together with each message.
+// and completed texts. The fault also ensures that clients cannot infer to which message a text
+// belongs: if late is true, the message starts only after its text; if late is false, a second
+// message starts and ends together with each message.
 func dropMessageIDs(late bool) effectFactory {
 	return editEvents(func() eventEdit {
 		var start *spec.Event

@@ -188,10 +188,10 @@ type threadOwners struct {
 	messagesOf map[string][]spec.Event // thread id → messages of its history, as the server last returned them
 }
 
-// trackThreads returns a middleware that records the threads of each user in a registry m, and then
-// passes each request on to the middleware that wrap(m) returns. The function wrap is called once
-// per server. A thread is recorded when a valid request with credentials starts the first run of
-// the thread.
+// trackThreads returns a middleware that records the threads of each user in m, and then passes
+// each request on to the middleware that wrap(m) returns. The function wrap is called once per
+// server. A thread is recorded when a valid request with credentials starts the first run of the
+// thread.
 func trackThreads(wrap func(m *threadOwners) middleware) middleware {
 	return func(next dialectHandler) dialectHandler {
 		m := &threadOwners{

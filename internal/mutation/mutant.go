@@ -86,9 +86,8 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 }
 
 // violates reports whether the mutant violates the requirement r in such a way that the check with
-// the given id must find it. The caller must pass a check that judges r. The result is false if the
-// check is not in m.KilledBy, or if r is only about events at other locations than those for the
-// check.
+// the given id, which judges r, must find it. The result is false if the check is not in
+// m.KilledBy, or if r is only about events at other locations than those for the check.
 func (m *Mutant) violates(r spec.Requirement, check string) bool {
 	places := strings.Fields(m.KilledBy[check])
 	isThere := func(k spec.Kind) bool {
@@ -114,9 +113,9 @@ func (m *Mutant) RequirementIDs(dialects []*dialect.Dialect) (ids []string) {
 // it run in the dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// concerns reports whether e can be evidence of the defect of the generated mutant m: e must name,
-// exercise or violate the requirement m.requirement, or be a request whose form or refusal the
-// requirement is about.
+// concerns reports whether e can be evidence of the defect of the generated mutant m, that is,
+// whether e names, exercises or violates the requirement m.requirement, or is a request whose form
+// or refusal that requirement is about.
 func (m *Mutant) concerns(e spec.Event) bool {
 	prescribes := func(refusals []spec.RefusalRequirement) bool { return len(refusalsAbout(m.requirement, refusals)) > 0 }
 	hasForm := func(f spec.RequestFeature) bool { return f.Requirement == m.requirement }

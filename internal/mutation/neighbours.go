@@ -21,10 +21,10 @@ type idGetter func(e *spec.Event) string
 func threadID(e *spec.Event) string { return e.Thread }
 func runID(e *spec.Event) string    { return e.Run }
 
-// mergeIDs returns a middleware that makes the server confuse ids. It affects the ids that slot
-// returns for valid requests. Two ids are confused if known returns the same value for both, and
-// scope returns the same value for both requests. The server then receives the id that was sent
-// first in place of the other one. Clients still receive the ids that they sent.
+// mergeIDs returns a middleware that makes the server confuse ids. It affects valid requests in
+// which slot finds an id. Two ids are confused if known returns the same value for both, and scope
+// returns the same value for the requests that contain them. In place of both, the server receives
+// the id that was sent first. Clients receive the ids that they sent.
 //
 // The function known returns the part of an id that the server distinguishes, such as its first
 // characters. It is not called with "".
@@ -60,8 +60,8 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 	}
 }
 
-// replaceInTarget returns the request target with the id replacement in place of id, in its path and
-// in its query.
+// replaceInTarget returns the request target with the id replacement in place of id, in its path
+// and in its query.
 func replaceInTarget(target, id, replacement string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
 	path = strings.ReplaceAll(path, url.PathEscape(id), url.PathEscape(replacement))
@@ -195,12 +195,12 @@ var simultaneousMutants = []*Mutant{
 	},
 }
 
-// pendsOnlyOnce is a value for the argument isLost of loseInput. Input is lost unless its thread
-// was the last one that began to wait.
+// pendsOnlyOnce is a value for the argument isLost of loseInput. It reports that input is lost
+// unless its thread was the last one that began to wait.
 func pendsOnlyOnce(isLast bool, _ time.Duration) bool { return !isLast }
 
-// waitsOneSecond is a value for the argument isLost of loseInput. Input is lost if its thread has
-// waited for more than a second.
+// waitsOneSecond is a value for the argument isLost of loseInput. It reports that input is lost if
+// its thread has waited for more than a second.
 func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Second }
 
 // loseInput returns a middleware that makes the server lose input for which a thread waits. In
@@ -209,10 +209,10 @@ func waitsOneSecond(_ bool, waited time.Duration) bool { return waited > time.Se
 // ([spec.InputResume]).
 //
 // A thread begins to wait with each valid prompt that offers a client tool and, if input is
-// InputResume, also with the prompt conformance:interrupt. The function isLost reports whether
-// input is lost. Its argument isLast reports whether the thread was the last one to begin to wait.
-// The argument waited is the time for which the thread has waited, or the maximum Duration if it
-// never began to wait.
+// InputResume, also with the prompt conformance:interrupt. The function isLost is called for each
+// valid request with input, and reports whether the input is lost. Its argument isLast is true if
+// the thread was the last one to begin to wait. The argument waited is the time for which the
+// thread has waited, or the maximum Duration if it never began to wait.
 func loseInput(input spec.Kind, isLost func(isLast bool, waited time.Duration) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -264,9 +264,9 @@ var startTwiceWhileWaiting middleware = func(next dialectHandler) dialectHandler
 }
 
 // crossWhenCrowded is a middleware that mixes up the texts of concurrent streams while the server
-// handles at least twelve requests. It affects message deltas whose text has 100 to 1,000 bytes and
-// needs no escapes in a quoted string. It delays each of them by 20 milliseconds. If another such
-// delta arrives meanwhile, in any stream, the delayed one is sent with the text of the latest.
+// handles at least twelve requests. It affects text deltas that have 100 to 1,000 bytes and need no
+// escapes in a quoted string. It delays each of them by 20 milliseconds. If other such deltas
+// arrive meanwhile, in any stream, the delayed delta is sent with the text of the latest of them.
 var crossWhenCrowded middleware = func(next dialectHandler) dialectHandler {
 	var open atomic.Int64
 	var latest atomic.Value

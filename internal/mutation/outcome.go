@@ -88,8 +88,8 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 }
 
 // runSuite is like [RunOne], but also returns the results of the scenarios. It plays the scenarios
-// whose names match one of the given globs, except m.skippedScenarios(). The default value of globs
-// is m.scenarios. If that is empty, too, the names are not restricted.
+// whose names match one of the given globs or, if there are none, one of m.scenarios. If both are
+// empty, it plays all scenarios. It never plays those that m.skippedScenarios returns.
 //
 // If globs restrict the scenarios and the check refuse.as-documented must find m, the suite sends
 // only those invalid requests whose refusal the requirement of m is about.
@@ -268,10 +268,10 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// failsRequirement reports whether r makes the verdict on at least one requirement warned or worse.
-// For the verdict error, the result is always true. The argument r must be the result of a check
-// with the verdict warned, failed or error. For such a result, false means that the catalogue of
-// requirements is wrong: the requirements that the findings name do not list the check.
+// failsRequirement reports whether the verdict of r is error, or r makes the verdict on at least
+// one requirement warned or worse. The argument r must be the result of a check with the verdict
+// warned, failed or error. For such a result, false means that the catalogue of requirements is
+// wrong: the requirements that the findings name do not list the check.
 func failsRequirement(r spec.CheckResult) bool {
 	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
@@ -287,10 +287,10 @@ func firstMessage(r spec.CheckResult) string {
 	return r.Note
 }
 
-// isKill reports whether the result r kills the mutant. The check must be in m.KilledBy, and r must
-// have a finding at one of the locations for the check. The finding must be about a requirement
-// whose verdict is warned or worse. For a generated mutant, this must be the requirement that the
-// mutant violates.
+// isKill reports whether the result r kills the mutant, that is, whether its check is in m.KilledBy
+// and has a finding at one of the locations for the check, about a requirement on which the verdict
+// is warned or worse. If the mutant is generated, only findings about the requirement that it
+// violates count.
 func (m *Mutant) isKill(r spec.CheckResult) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {

@@ -22,9 +22,9 @@ import (
 // changed.
 //
 // The function begin is called once per server, and returns the function that rewrites texts. That
-// function is called with a request v and the text of the last input of kind k in v. It returns the
-// new text, with which all equal strings in the body are replaced. Its calls for one server do not
-// overlap.
+// function receives a request v and the text of the last input of kind k in v, and returns the new
+// text, which replaces all strings in the body that equal the old one. Its calls for one server do
+// not overlap.
 //
 // The input may also be a JSON object in the body, such as the answer to an interrupt. In that
 // case, only the longest of its members that are strings is rewritten. If there is no such member,
@@ -91,10 +91,10 @@ func hasString(v any, text string) bool {
 	return false
 }
 
-// longestString returns the longest string that is the value of a member of object, the text of a JSON
-// object such as the payload of the answer to an interrupt. Of several such strings of the same length,
-// it returns the one whose member has the first name in alphabetical order. It returns object itself if
-// no value is a non-empty string, or if object is not a JSON object.
+// longestString returns the longest string that is the value of a member of object, the text of a
+// JSON object such as the payload of the answer to an interrupt. If several strings have that
+// length, it returns the one whose member has the first name in alphabetical order. It returns
+// object itself if no value is a non-empty string, or if object is not a JSON object.
 func longestString(object string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(object), &members) != nil {
@@ -216,9 +216,9 @@ var storedToo = []string{"script.*", "history.*", "accepted.keeps-prompt"}
 // inText lists the locations, for [Mutant.KilledBy], of findings about the text of a run.
 const inText = "message.delta http.close run.end"
 
-// payloadMutant returns a mutant with the given name that only the given check must find. The argument
-// locations is the value for this check in [Mutant.KilledBy]. The other arguments are the fields Doc,
-// AlsoFails, Middleware and Needs of the mutant.
+// payloadMutant returns a mutant with the given name that only the check with the id check must
+// find. The argument locations is the value for this check in [Mutant.KilledBy]. The other
+// arguments are the fields Doc, AlsoFails, Middleware and Needs of the mutant.
 func payloadMutant(
 	name, doc, check, locations string, alsoFails []string, m middleware, needs ...spec.Kind,
 ) *Mutant {
@@ -351,10 +351,9 @@ func repeatMessages(k spec.Kind) middleware {
 	})
 }
 
-// repeatMessageIDs returns the effectFactory of a fault that uses the same message ids in several
-// responses. If n is 1, all responses use the same ids. Otherwise, the ids of a response differ from
-// those of the previous n-1 responses, and equal those of the response before these. Within a response,
-// different messages still have different ids.
+// repeatMessageIDs returns the effectFactory of a fault that uses the same n sets of message ids
+// over and over, one set per response. If n is 1, the messages of all responses have the same ids.
+// Within a response, different messages still have different ids.
 func repeatMessageIDs(n int64) effectFactory {
 	var runs atomic.Int64
 	return editEvents(func() eventEdit {

@@ -39,8 +39,8 @@ func rewriteLaterResult(rewrite func(first string) string) middleware {
 var repeatedToo = []string{"script.client-tool-result"}
 
 // recallReply is a middleware that makes the server reply to the prompt conformance:recall with a
-// wrong text. That text is the last tool result, or answer to an interrupt, that a client has sent in
-// the thread since the previous prompt. If there is none, the server receives the prompt unchanged.
+// wrong text: the last tool result, or answer to an interrupt, that a client has sent in the thread
+// since the previous prompt. If there is none, the server receives the prompt unchanged.
 func recallReply(next dialectHandler) dialectHandler {
 	var replies sync.Map // thread id → text
 	recall := rewriteInput(spec.InputUser, func() func(parsedRequest, string) string {

@@ -114,14 +114,14 @@ func reformRefusals(edit func(v parsedRequest, a *completeResponse)) middleware 
 }
 
 // isDenial reports whether a response with the given 4xx status refuses a request because of its
-// sender or because of a limit, and not because of its content. These are the statuses 401, 403 and
-// 429.
+// sender or because of a limit, and not because of its content, that is, whether the status is 401,
+// 403 or 429.
 func isDenial(status int) bool {
 	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests}, status)
 }
 
 // editHistoryLinks returns a middleware that edits the histories that the server returns. It
-// replaces each link to an image in them with edit(link).
+// replaces each link to an image in a user message with edit(link).
 func editHistoryLinks(edit func(link string) string) middleware {
 	return editMessages(spec.HistoryUser, func(m *spec.Event) {
 		m.Parts = slices.Clone(m.Parts)

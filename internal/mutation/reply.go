@@ -40,10 +40,10 @@ func changeHealthStatus(status int) middleware {
 // requested, and whether a request to start a run in it was refused.
 type threadRequestHistory struct{ wasRead, wasRefused bool }
 
-// changeCreatedFlag returns a middleware that changes a flag in replies to requests to start a run:
-// the one that states whether the thread of the run is new. The new value is isNew(first, known),
-// where first reports whether the run is the first one that was accepted in the thread, and known
-// describes the earlier requests about the thread.
+// changeCreatedFlag returns a middleware that changes a flag in replies to requests to start a run,
+// which states whether the thread of the run is new. The new value is isNew(first, known). The
+// argument first is true if no earlier run was accepted in the thread, and known describes the
+// earlier requests about the thread.
 func changeCreatedFlag(isNew func(first bool, known threadRequestHistory) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
@@ -104,9 +104,9 @@ var replyAcceptedMutants = []*Mutant{
 }
 
 // reportConcurrentAsFirst is a middleware that reports several concurrent runs as the first of
-// their thread. A run counts as the first if it is requested before the server has responded to any
-// request to start a run in the thread. Requests are delayed by 5 milliseconds, so that concurrent
-// ones overlap.
+// their thread: all those that are requested before the server has responded to any request to
+// start a run in the thread. Requests are delayed by 5 milliseconds, so that concurrent ones
+// overlap.
 func reportConcurrentAsFirst(next dialectHandler) dialectHandler {
 	var accepted sync.Map // ids of threads
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -50,8 +50,8 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether r has more than maxSurvivors surviving mutants, or more than maxOverKilled
-// mutants with over-kills, which are failures that the defect does not explain.
+// IsWorse reports whether r has more than maxSurvivors surviving mutants, or more than
+// maxOverKilled mutants with over-kills, which are failures that the defect does not explain.
 func (r *Report) IsWorse(maxSurvivors, maxOverKilled int) bool {
 	return len(r.mutantNames(Outcome.IsSurvivor)) > maxSurvivors ||
 		len(r.mutantNames(Outcome.isOverKilled)) > maxOverKilled

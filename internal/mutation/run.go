@@ -26,7 +26,7 @@ var Canary = &Mutant{
 type RunOptions struct {
 	Dialects     []*dialect.Dialect // the dialects in which mutants are run, if they apply to them
 	NamePatterns []string           // globs, as in [path.Match]; a mutant is run if its name matches any; empty for all
-	// MaxDialects is the maximum number of dialects in which each mutant is run; 0 means no maximum.
+	// MaxDialects is the maximum number of dialects in which each mutant is run; 0 means no limit.
 	// If a mutant applies to more dialects, the choice depends on its index in the result of [All],
 	// so that different mutants are run in different dialects.
 	MaxDialects int
@@ -185,8 +185,8 @@ func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 }
 
 // maxScenarios is the maximum number of scenarios that are played against a generated mutant for
-// each check that must find the mutant. One should be enough, because the relevant requests and
-// frames are alike in all scenarios.
+// each check that must find the mutant. One should be enough, because the requests and frames that
+// show the defect hardly differ between scenarios.
 const maxScenarios = 2
 
 // scenariosFor returns the names of scenarios that can kill the generated mutant m, or nil if there

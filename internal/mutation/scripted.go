@@ -71,8 +71,8 @@ var scriptMutants = []*Mutant{
 		Name: "result-untold", Doc: "the results of the server's tools are missing",
 		Fault:    "result-missing",
 		KilledBy: map[string]string{"script.tool": "http.close", "script.tools": "http.close"},
-		// Without its result, a call looks like one that is left to the client. In dialects where a result
-		// is a message of its own, that message is empty.
+		// Without its result, a call looks like one that is left to the client. In dialects where a
+		// result is a message of its own, that message is empty.
 		AlsoFails: []string{"tool.client-call-is-offered", "wire.matches-schema"},
 	}, {
 		Name: "paints-in-red", Doc: "asked to call the client's tool with certain arguments, the server calls it with others",

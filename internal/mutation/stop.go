@@ -9,13 +9,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// stopMutants are servers that leave the stream of a cancelled run open, or fail to process a request
-// to cancel a run that has ended.
+// stopMutants are servers that leave the stream of a cancelled run open, or fail to process a
+// request to cancel a run that has ended.
 var stopMutants = []*Mutant{
 	{
 		Name: "open-after-a-stop", Doc: "the stream of a cancelled run is silent from then on, and its body stays open",
 		KilledBy: map[string]string{"wire.ends": "http.close"},
-		// The end of the run is missing, and what the client waits for after it comes late or not at all.
+		// The end of the run is missing, and what the client waits for after it comes late or not
+		// at all.
 		AlsoFails: append([]string{"wire.body-is-whole"}, contentChecks...),
 		Needs:     []spec.Kind{spec.CancelAccepted},
 		Middleware: endCanceled(func(r *http.Request) {

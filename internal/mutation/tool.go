@@ -62,7 +62,8 @@ var toolMutants = []*Mutant{
 		Name: "result-of-no-call", Doc: "results name calls that were never made",
 		Fault:    "unknown-result",
 		KilledBy: map[string]string{"tool.result-after-call": "tool.result", "tool.result-names-call": "tool.result"},
-		// The call has no result, as if it were left to the client, and the result counts as another call.
+		// The call has no result, as if it were left to the client, and the result counts as another
+		// call.
 		AlsoFails: []string{"script.tool", "script.tools", "tool.client-call-is-offered"},
 	}, {
 		Name: "result-before-its-call-ends", Doc: "the result of a tool call is sent before the call has ended",

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// uploadFormMutants are servers that refuse some valid uploads because of the form of the request or
-// because of the file in it.
+// uploadFormMutants are servers that refuse some valid uploads because of the form of the request
+// or because of the file in it.
 var uploadFormMutants = []*Mutant{
 	uploadMutant("refuses-jpeg", "an image that is a JPEG", func(_ parsedRequest, file spec.Event) bool {
 		return file.Type == "image/jpeg"

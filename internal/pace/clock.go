@@ -41,8 +41,8 @@ func (c *Schedule) NextToken() time.Duration {
 }
 
 // NextEvent returns the time at which the next event that is not a token is due, as an offset from
-// the beginning of the stream. Such an event is due at the same time as the preceding event. If
-// [Schedule.Delay] was called since then, it is due later by that delay.
+// the beginning of the stream. That is the time of the preceding event, or 0 for the first event,
+// plus the delays for which [Schedule.Delay] was called after the preceding event.
 func (c *Schedule) NextEvent() time.Duration {
 	return c.last
 }

@@ -130,7 +130,8 @@ func rangeError[T any](name string, got, from, to T) error {
 }
 
 // Merge returns a copy of p in which each field that is set in over has its value from over. A
-// field is set if it is not zero, or if [Parse] read an explicit zero.
+// field is set if it is not zero, or if [Parse] read an explicit zero. The field Jitter is copied
+// as a whole.
 func (p Pace) Merge(over Pace) Pace {
 	to := p.fields()
 	for i, f := range over.fields() {

@@ -65,7 +65,8 @@ func (p Pace) MarshalJSON() ([]byte, error) { return marshalFields(p.fields(), p
 // zero.
 func (j Jitter) MarshalJSON() ([]byte, error) { return marshalFields(j.fields(), 0) }
 
-// marshalFields returns a JSON object with those of the fields that are not zero or are in set.
+// marshalFields returns a JSON object with the fields that are not zero, and those whose indexes
+// are in set. Durations are written as strings such as "300ms".
 func marshalFields(fields []namedField, set fieldSet) ([]byte, error) {
 	object := map[string]any{}
 	for i, f := range fields {

@@ -21,8 +21,8 @@ type secretForm struct {
 // for in upper case and in lower case. Shorter secrets would match too much by chance.
 const minFoldedHex = 8
 
-// secretPatterns returns the forms in which the secret s is searched for: s itself, its hexadecimal
-// digits, its forms in other encodings, and its forms within Base64 text.
+// secretPatterns returns the forms in which the secret s is searched for: s itself, the hexadecimal
+// digits of its bytes, its forms in other encodings, and its forms within Base64 text.
 func secretPatterns(s string) (all []secretForm) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}

@@ -18,7 +18,7 @@ import (
 const Placeholder = "REDACTED"
 
 // DefaultCredential is the value of the header field Authorization in requests of a dialect that
-// requires credentials, if the user has configured none. It is public.
+// requires credentials, if the user has configured none. It need not be kept secret.
 const DefaultCredential = "Bearer streamassay"
 
 // MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values are too

@@ -42,9 +42,9 @@ const (
 )
 
 // A recordingConversations holds the conversations to which a recorder may still add exchanges. It
-// drops a conversation that has maxExchanges exchanges. It drops the least recently used
-// conversations if there are more than maxConversations, or if the bodies of all conversations
-// exceed maxHeldBytes. A later exchange of a dropped thread begins a new conversation.
+// drops a conversation when it has maxExchanges exchanges. It drops the least recently used
+// conversations while there are more than maxConversations, or while the bodies of all
+// conversations exceed maxHeldBytes. A later exchange of the same thread begins a new conversation.
 //
 // A recordingConversations is safe for concurrent use. The zero value is ready to use.
 type recordingConversations struct {

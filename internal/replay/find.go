@@ -25,8 +25,8 @@ const maxReasons = 20
 //
 // A recorded exchange matches if its operation and its input are the same as those of the request.
 // The input is the last prompt, the tool results or the answers to interrupts. A request that
-// starts a run matches exchanges of any thread. Any other request must refer to a thread and a run
-// that were already replayed, or contain the recorded ids.
+// starts a run matches exchanges of any thread. Any other request matches only exchanges of a
+// thread and a run that were already replayed for its ids, or whose recorded ids it contains.
 //
 // A request can resume a stream at a cursor, which is the id of an event. It also matches a
 // recorded stream that has an event with that cursor. The response then begins after that event.
@@ -173,10 +173,10 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 // hasNoRequest reports whether the recording has only the response of exchange x, not the request.
 func (x *replayableExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject checks that the request is about the same thread and run as the exchange of
-// candidate f. Their ids must be equal to the recorded ones, or correspond to them according to
-// f.binding, which the caller must have set. checkSubject returns "" if that is so, and otherwise a
-// text that states the difference.
+// checkSubject returns "" if the request is about the same thread and run as the exchange of
+// candidate f, that is, if their ids are equal to the recorded ones or correspond to them according
+// to f.binding, which the caller must have set. Otherwise, checkSubject returns a text that states
+// the difference.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -248,7 +248,7 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 // scoreCandidate completes f.score and sets f.playCount for candidate f, whose exchange matches the
 // request. What playCount counts depends on the thread of the request:
 //   - no thread: how many times the exchange was replayed
-//   - a thread bound to the recorded thread: how many times the exchange was replayed in this binding
+//   - a thread bound to the recorded one: how many times the exchange was replayed in this binding
 //   - any other thread: how many bindings of the recorded conversation were created, dropped or not
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request

@@ -127,9 +127,9 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf returns err as a problem with the severity Error. If the text of err begins with
-// "FILE:LINE: " or "FILE: ", the fields File and Line of the problem are set, and the message
-// contains only the rest of the text.
+// problemOf returns err as a problem with the severity Error. The text of err before the first
+// colon that a space follows is taken for the path of the file, perhaps with a colon and a line
+// number, and the rest for the message. If there is no such colon, the whole text is the message.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -172,7 +172,7 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 // A libraryBuilder adds transcripts to a library and collects the problems that it finds in them.
 type libraryBuilder struct {
 	library  *Library
-	dialects []*dialect.Dialect
+	dialects []*dialect.Dialect // the served dialects
 	problems []FileProblem
 }
 

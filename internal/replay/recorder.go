@@ -160,8 +160,8 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 }
 
 // forwardedHeader returns the fields of h, the header of a request, that are forwarded to the
-// server, sorted by name. Its last field is Accept-Encoding, which replaces that of h and asks for
-// no compression, because the recorder cannot read a compressed response.
+// server, sorted by name. The last field of the result is Accept-Encoding, which replaces that of h
+// and asks for no compression, because the recorder cannot read a compressed response.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
@@ -235,7 +235,7 @@ func (b *responseForwarder) finish(received spec.Response) {
 
 // finishExchange passes exchange x to cfg.OnExchange, and saves it with cfg.Save. Both functions
 // may be nil. If x must not be saved (see [Recorder.classify] and [RecorderConfig.SaveDefective]),
-// finishExchange logs the reason instead.
+// finishExchange logs the reason instead of saving x.
 func (r *Recorder) finishExchange(x spec.Exchange) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {

@@ -14,7 +14,7 @@ const (
 // value is ready to use. A PlaybackState is safe for concurrent use.
 //
 // Its size is limited. It drops the least recently used libraries and the oldest threads, and stops
-// adding ids to a thread that has the maximum number.
+// adding ids to a thread that has the maximum number of ids.
 type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*libraryPlayback // one per library, the most recently used first

@@ -56,10 +56,10 @@ func formatString(s string) ([]byte, error) {
 	return []byte(`"` + jsonStringBody(s) + `"`), nil
 }
 
-// decodeOrdered decodes a JSON value. Objects become scriptObjects, and numbers become int64 or
-// float64. The result ok is false if data is invalid, is nested deeper than maxDepth, or cannot be
-// represented exactly in a script: it has duplicate members, keys that the YAML encoder does not
-// support, or numbers that would be written differently.
+// decodeOrdered decodes data, a JSON value. Objects become scriptObjects, lists become []any, and
+// numbers become int64 or float64. The result ok is false if data is invalid, is nested deeper than
+// maxDepth, or cannot be represented exactly in a script: it has duplicate members, keys that the
+// YAML encoder does not support, or numbers that would be written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

@@ -91,8 +91,9 @@ func validRequestsOf(p *spec.Pass) *validRequests {
 	})
 }
 
-// observe updates v with x, the next exchange of the conversation. It ignores an exchange that
-// belongs neither in v.accepted nor in v.refused.
+// observe adds x, the next exchange of the conversation, to v.accepted or v.refused. It ignores an
+// exchange that belongs in neither of them: one for which mustBeAccepted returns false, an excused
+// refusal, or a failure of the server, such as status 500.
 func (v *validRequests) observe(x exchange) {
 	switch {
 	case !x.mustBeAccepted():

@@ -9,8 +9,8 @@ import (
 var chunkChecks = []*spec.Check{ChunkFirstNames, ChunkAgrees}
 
 // ChunkFirstNames judges whether the first chunk of a message or tool call has the id of that
-// message or call. The first chunk of a call must also have the name of the tool. A chunk is a delta
-// whose frame may imply the start and the end of the message or call; see [spec.Event.IsChunk].
+// message or call and, for a call, also the name of the tool. A chunk is a delta whose frame may
+// imply the start and the end of the message or call; see [spec.Event.IsChunk].
 var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
 	Doc: `the first chunk has the id of its message or tool call, and for a call also the name of the tool

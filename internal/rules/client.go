@@ -229,9 +229,9 @@ func (s *sentIDs) contains(text []byte) bool {
 // by chance. See mentions.
 const minMentionLength = 6
 
-// mentions reports whether the server sent the given id. An id shorter than minMentionLength must
-// occur as a complete JSON string. A longer id may occur anywhere, because a JSON string may itself
-// contain JSON text in which the id occurs.
+// mentions reports whether the server sent the given id. If the id is shorter than
+// minMentionLength, it counts as sent only if it occurs as a complete JSON string. A longer id may
+// occur anywhere, because a JSON string may itself contain JSON text in which the id occurs.
 func (s *sentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains([]byte(quoteJSON(id)))

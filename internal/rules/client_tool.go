@@ -39,8 +39,8 @@ func (c *clientCallTracker) isClientTool(k *callState) bool {
 	return offersTool(c.request, k.start.Name)
 }
 
-// ClientCallIsLeftOpen judges whether a server sends no result for a call of a client tool, that is,
-// of a tool that the request offers and only the client can run.
+// ClientCallIsLeftOpen judges whether a server sends no result for a call of a client tool, that
+// is, of a tool that the request offers and only the client can run.
 var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
 	Doc: `a server sends no result for a call of a client tool
@@ -69,8 +69,8 @@ Only the client can run a tool that the request offers, so a result from the ser
 	}),
 }
 
-// repeatedClientTool returns the name of the client tool that an earlier run called. The argument call
-// is the id of the tool call. The result is "" unless the request contains the call and offers the
+// repeatedClientTool returns the name of the client tool that an earlier run called. The argument
+// call is the id of that call. The result is "" unless the request contains the call and offers the
 // tool.
 func repeatedClientTool(request spec.Event, call string) (tool string) {
 	walkParts(request, func(c spec.Event) {

@@ -120,8 +120,9 @@ func judgeStreams(judge func(p *spec.Pass, a *runTimeline)) newWatcherFunc {
 	}, judge)
 }
 
-// observeResumed is like [runTimeline.observeStream], but for a stream that was requested
-// from a cursor. The function that it returns adds the stream to a.resumed.
+// observeResumed is like [runTimeline.observeStream], but only for streams that were requested from
+// a cursor: the function that it returns adds the stream to a.resumed, and nothing to a.runEnds.
+// For any other stream, the function does nothing.
 func (a *runTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
 	request := streamsOf(p).request // with the prompt of its run
 	if request.Cursor == "" {
@@ -131,8 +132,9 @@ func (a *runTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event
 }
 
 // observeStream returns a function that must be called with each event of the stream that request
-// asked for. When the response body ends, the function adds the stream to a.streams, unless the
-// transfer was cut off or the client stopped reading before the run ended.
+// asked for. For each terminal event, the function adds an element to a.runEnds. When the response
+// body ends, it adds the stream to a.streams, unless the transfer was cut off or the client stopped
+// reading before the run ended.
 func (a *runTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	observe := observeCompleted(request, func(l completedStream) { a.streams = append(a.streams, l) })
 	return func(e spec.Event) {
@@ -146,8 +148,8 @@ func (a *runTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.
 }
 
 // observeCompleted returns a function that must be called with each event of the stream that
-// request asked for. When the body of the stream ends, the function calls add, unless the transfer
-// was cut off or the client stopped reading before the run ended.
+// request asked for. When the body of the stream ends, the function calls add with the completed
+// stream, unless the transfer was cut off or the client stopped reading before the run ended.
 func observeCompleted(request spec.Event, add func(completedStream)) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
@@ -226,10 +228,10 @@ the terminal event.`,
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that must not
-// end it: a request that canceled another run, or one that the server refused. It applies to runs
-// that were not canceled and whose prompt sets a duration; see scriptedDuration. The request must
-// have been sent in the first half of that duration.
+// CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that does not
+// apply to it: a request that canceled another run, or one that the server refused. It judges runs
+// that were not canceled and whose prompt sets a duration (see scriptedDuration), if the cancel
+// request was sent in the first half of that duration.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a run ends early only if a cancel request that names it was accepted

@@ -189,8 +189,8 @@ type contentPartState struct {
 	judged    bool   // the message was completed, so the part is to be judged
 }
 
-// isContentEnd reports whether e completes a content part of a message. The part may also be a tool
-// call or a tool result.
+// isContentEnd reports whether e completes a content part of a message, which may also be a tool
+// call or a tool result. The event e must be one for which isMessageContent returns true.
 func isContentEnd(e spec.Event) bool { return e.Kind == spec.ContentEnd || e.Status == "completed" }
 
 // ContentEndsOnce judges whether each content part is completed only once and has no events after

@@ -233,8 +233,8 @@ func (x *exchange) latestPage(thread string) (spec.Event, bool) {
 	return page, ok && x.request.Day == "" && page.Thread == thread
 }
 
-// endedBefore reports whether the run had finished by the time at-margin. The time at is measured
-// from the start of the conversation. The result is false for a run that failed, and for one that
+// endedBefore reports whether the run had finished at least the duration margin before at, a time
+// since the start of the conversation. The result is false for a run that failed, and for one that
 // was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at

@@ -17,8 +17,8 @@ import (
 //   - runs that were canceled
 //   - runs that were refused or cut off, unless the prompt asked for a failure
 //   - runs whose request did not contain the input for which the thread was waiting
-//   - runs that failed without any text while another run of the thread may have been active, unless
-//     they ended as canceled
+//   - runs that failed without any text while another run of the thread may have been active,
+//     unless they ended as canceled
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 	return judgeAtEnd(func(p *spec.Pass) *storedPromptTracker {
 		exchanges := exchangesOf(p)
@@ -229,10 +229,10 @@ func givesNew(request spec.Event, k spec.Kind) (gives bool) {
 	return gives
 }
 
-// otherPrompts returns the prompts, other than the last element of earlier, that the server may
-// consider the previous prompt of a request. If the result contains "nothing", the server may know
-// no previous prompt: asked for it, a server that understands the test prompts then answers
-// "nothing".
+// otherPrompts returns the prompts, apart from the last element of earlier, that the server may
+// take for the previous prompt of a request. The element "nothing" means that the server may know
+// no previous prompt: a server that understands the test prompts then answers "nothing" when it is
+// asked for that prompt.
 //
 // The slice earlier lists the prompts before that of the request, oldest first, and must not be
 // empty. The server has certainly stored its first priorCount elements; the others are only

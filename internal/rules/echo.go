@@ -11,9 +11,9 @@ var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
 // echoCheck returns a check with the given id that judges whether responses repeat an identifier of
 // their requests. The function slot returns that identifier of an event, such as its run id, or ""
-// if the event has none. The Doc of the check is doc, followed by an explanation. The argument kind
-// stands for the identifier in the field Needs, as [spec.SlotRun] does for a run id: the check applies
-// only to protocols that have the identifier.
+// if the event has none. The Doc of the check is doc, followed by an explanation. The argument
+// kind, such as [spec.SlotRun] for a run id, becomes the field Needs: the check applies only to
+// protocols that have the identifier.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `

@@ -15,10 +15,11 @@ var historyContentChecks = []*spec.Check{
 	HistoryToolResultsAreJSON, HistoryHasMessagesOnce,
 }
 
-// pageWithRun returns x.reply and reports whether it is a history that must contain the messages of
-// r. The user of r must have requested the history of the thread of r after r finished. If the
-// request asked for the history before a given day, another request after the end of r must have
-// shown that the day of x.reply is the latest one; see latestPage.
+// pageWithRun returns x.reply, and whether it is a history that must contain the messages of r.
+// That is so if it is a history of the thread of r, and the user of r requested it after r had
+// finished. If x asked for the history before a given day, it is so only if another history that
+// the user requested after the end of r shows that the day of x.reply is the latest one; see
+// latestPage.
 func (c *runsAndHistories) pageWithRun(x *exchange, r *acceptedRun) (spec.Event, bool) {
 	isAfterRun := func(x *exchange) bool {
 		return r.endedBefore(x.request.At, 0) && credentialKey(x.request) == credentialKey(r.request)
@@ -38,9 +39,9 @@ func (c *runsAndHistories) pageWithRun(x *exchange, r *acceptedRun) (spec.Event,
 // returns false are skipped.
 //
 // The function has reports whether page contains the messages of r. If it returns false, report is
-// called and must record a finding. It is not called while page may be incomplete, that is, if page
-// reports messages of earlier days, or if page was requested less than historySettleTime after the
-// end of r and no earlier page had the messages.
+// called and must record a finding. However, report is not called while page may be incomplete,
+// that is, if page reports messages of earlier days, or if page was requested less than
+// historySettleTime after the end of r and no earlier page had the messages.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -227,7 +228,8 @@ func countStoredImages(page spec.Event, r *acceptedRun) (n int) {
 }
 
 // changedUserText returns the text of a user message on page that differs from the argument text
-// only in its white space, or that is a truncated copy of it. If there is none, ok is false.
+// only in its white space, or that is the beginning of it, at least 24 bytes long. If there is
+// none, ok is false.
 func changedUserText(page spec.Event, text string) (changed string, ok bool) {
 	const enough = 24 // bytes of a beginning: other prompts may begin with the same word
 	for _, m := range page.PartsOf(spec.HistoryUser) {
@@ -313,8 +315,8 @@ func hasSpacedPrefix(s, prefix string) bool {
 
 // hasAssistantText reports whether page contains an answer whose streamed messages had the given
 // texts. It is enough if page contains one of these texts, or all of them joined. The text may be
-// split among successive assistant messages. White space must be equal, unless one message
-// contains all texts: it may have additional white space.
+// split among successive assistant messages. White space must be equal, except in a message that
+// contains all of several texts, which may have additional white space.
 func hasAssistantText(page spec.Event, texts []string) bool {
 	messages, joined := page.PartsOf(spec.HistoryAssistant), strings.Join(texts, "")
 	for i, m := range messages {

@@ -18,8 +18,9 @@ var historyPageChecks = []*spec.Check{
 }
 
 // eachHistoryPage returns a newWatcherFunc that calls judge, at the end of a conversation, with
-// each history that the server returned. The argument page is the history, and x is the exchange of
-// the conversation c in which it was returned.
+// each history that the server returned. The argument page is the history, x is the exchange in
+// which it was returned, and c holds what was collected from the conversation. All checks share c
+// and x, so judge must not modify them.
 func eachHistoryPage(judge func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event)) newWatcherFunc {
 	return atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, x := range c.historyExchanges {
@@ -162,9 +163,9 @@ func (c *runsAndHistories) latestRun(x *exchange) (last *acceptedRun) {
 }
 
 // isOlderThan reports whether the thread of page is certainly older than the run r. That is so if
-// all known runs of the thread ended before r was requested. If no run of the thread is known, all
-// messages of page must be older than the prompt of r. The result is false if r itself is a run of
-// the thread, and true if page names no thread.
+// all known runs of the thread ended before r was requested or, if no run of the thread is known,
+// if all messages of page are older than the prompt of r. The result is false if r itself is a run
+// of the thread, and true if page names no thread.
 func (c *runsAndHistories) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -207,8 +208,8 @@ func (c *runsAndHistories) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// historyThread returns the word "thread" and the quoted id of the thread that page names, or "no
-// thread id" if it names none.
+// historyThread returns the name of the thread of page for the message of a finding: the word
+// "thread" and the quoted id, or "no thread id" if page names no thread.
 func historyThread(page spec.Event) string {
 	if page.Thread == "" {
 		return "no thread id"
@@ -233,8 +234,9 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	}),
 }
 
-// PreviousDayIsEarlier judges whether the server returns the messages of an earlier day when a
-// request asks for the history before a given day. Such servers return a history day by day.
+// PreviousDayIsEarlier judges whether a request for the history before a given day returns the
+// messages of an earlier day, or a history without a day. It applies to servers that return a
+// history day by day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is that of an earlier day, or has no day",
@@ -253,8 +255,8 @@ func isDayOrEmpty(day string) bool {
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether the server returns the messages of the nearest earlier day
-// that has any when a request asks for the history before a given day.
+// PreviousDayIsNearest judges whether a request for the history before a given day returns the
+// messages of the latest day before it that has messages.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is that of the nearest earlier day with messages
@@ -285,7 +287,8 @@ the server has already returned that thread for another request without a thread
 
 // servedLatest returns the thread of the latest run of the user of x; see latestRun. It returns ""
 // unless the server has already returned that thread for a history request of the user that named
-// no thread. A server may need some time after a run until it considers its thread the latest.
+// no thread, because a server may need some time until it considers the thread of a new run the
+// latest.
 func (c *runsAndHistories) servedLatest(x *exchange) (thread string) {
 	last := c.latestRun(x)
 	if last == nil || !slices.ContainsFunc(c.historyExchanges, func(y *exchange) bool {

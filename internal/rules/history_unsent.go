@@ -23,8 +23,8 @@ type sentPrompt struct {
 
 // resembles reports whether a message in a history may be a stored copy of the prompt s. The
 // argument text is the text of the message, without white space. The texts need not be equal,
-// because a server may join the blocks of a prompt in any way: one text must contain the other, or
-// both must begin with the same 12 bytes.
+// because a server may join the blocks of a prompt in any way: it is enough that one text contains
+// the other, or that both begin with the same 12 bytes.
 func (s sentPrompt) resembles(text string) bool {
 	const enough = 12 // bytes at the start
 	return strings.Contains(text, s.text) || strings.Contains(s.text, text) ||
@@ -256,8 +256,9 @@ func (s sentImages) add(request spec.Event, uploads *knownUploads) {
 }
 
 // mayBe reports whether file, the bytes of a file, can be an image of the message with the given
-// text, which must be without white space. It can be one if it was sent with that text. If no file
-// is known for that text, or if one of its files is not known, any uploaded file can be one.
+// text, which must be without white space. If all files that were sent with that text are known,
+// only these can be images of the message. If one of them is not known, or if no file was sent with
+// the text, any uploaded file can be one.
 func (s sentImages) mayBe(text, file string, uploads *knownUploads) bool {
 	if len(s[text]) == 0 || slices.Contains(s[text], "") {
 		return uploads.hasFile(file)

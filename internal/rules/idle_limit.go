@@ -31,7 +31,7 @@ a stream without a terminal event must be at least half as long as that of the o
 
 // An idleLimitEnd is the end of a stream that has an idle limit and no terminal event.
 type idleLimitEnd struct {
-	limit   string // the number of polls without an event after which it ends; see [spec.Event.PollLimit]
+	limit   string // number of polls without an event after which the stream ends; see [spec.Event.PollLimit]
 	bodyEnd spec.Event
 	silence time.Duration // time from the last event, or from the request if there was no event, to the end
 	open    time.Duration // time from the first event to the end; 0 if there was at most one event

@@ -107,8 +107,8 @@ func (r reportedEndTimes) latestBefore(at time.Duration) string {
 }
 
 // scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
-// to be silent. The result ok is false if the request has a different prompt, if the prompt does not
-// end with a number of milliseconds, or if the target does not understand such prompts (see
+// to be silent. The result ok is false if the request has a different prompt, if the prompt does
+// not end with a number of milliseconds, or if the target does not understand such prompts (see
 // [spec.Trace.Scripted]).
 func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	argument, isIdle := strings.CutPrefix(request.Text, "conformance:idle ")

@@ -124,8 +124,8 @@ A run without these two messages is not judged, because the target does not know
 
 // expectedState applies the JSON Patches in patches to state, in order, and returns the resulting
 // state as JSON text. The argument state is JSON text, or "" for an empty object. The argument
-// patches consists of any number of JSON Patches, one after the other; n is their number. The result
-// ok is false if one of them cannot be decoded or does not apply.
+// patches consists of any number of JSON Patches, one after the other; n is their number. The
+// result ok is false if one of them cannot be decoded or does not apply.
 func expectedState(state, patches string) (result string, n int, ok bool) {
 	if state == "" {
 		state = "{}"

@@ -70,8 +70,8 @@ const (
 	maxSilence = time.Second
 )
 
-// An eventGapTracker measures the longest time between two successive events of a stream. Comments do
-// not count as events. Times are measured from the start of the conversation.
+// An eventGapTracker measures the longest time between two successive events of a stream. Comments
+// do not count as events. Times are measured from the start of the conversation.
 type eventGapTracker struct {
 	begin   time.Duration // when the first event of the stream arrived
 	last    time.Duration // when the latest event arrived

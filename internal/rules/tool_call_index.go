@@ -9,7 +9,7 @@ type toolCallIndex struct {
 	byID             map[string]*assembledCall         // by call id
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call; see positionOf
 	byResultPosition map[contentKey]candidateToolCalls // by the position of the result of the call
-	unanswered       candidateToolCalls                // the calls without a result, in the order of their first events; may also have calls with one
+	unanswered       candidateToolCalls                // calls without a result, oldest first, and some with one
 }
 
 // A candidateToolCalls lists the tool calls to which an event may belong. The field all holds every

@@ -56,8 +56,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 }
 
 // mismatches returns the reason why each rule does not match request f, for at most maxMismatches
-// rules. The rules are sorted by the number of conditions that f meets before the first one that it
-// does not meet, largest number first.
+// rules. The rules are sorted by the number of conditions met before the first one that is not met,
+// largest number first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

@@ -12,7 +12,7 @@ import (
 )
 
 // runOperation is the name of the operation that starts a run, which is one turn of the agent. A
-// rule whose conditions name no operation applies to requests for this one.
+// rule whose conditions name no operation applies to requests for runOperation.
 const runOperation = "run"
 
 // UnmarshalYAML implements the NodeUnmarshalerContext interface of goccy/go-yaml. The schema of

@@ -180,8 +180,8 @@ func (d *decoder) checkDialectNames(n ast.Node) {
 }
 
 // decodeRule decodes the node n as a rule with the given name. The rule gets the dialects in
-// defaults, the faults in defaults if it has no member "faults", and the timing in defaults for
-// each field of its pace that it does not set. decodeRule sets d.groups and d.templates to those of
+// defaults. It also gets the faults in defaults if it has no member "faults", and the timing in
+// defaults where its own pace does not set it. decodeRule sets d.groups and d.templates to those of
 // the rule, and adds the problems that it finds to d.problems.
 func (d *decoder) decodeRule(n ast.Node, name string, defaults ruleDefaults) *Rule {
 	d.templates, d.groups = nil, map[string]bool{}

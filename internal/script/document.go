@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -14,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/streamassay/streamassay/internal/printable"
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
@@ -72,8 +72,9 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
 		return nil, nil, &positionError{text: message}
 	}
-	if !utf8.Valid(data) {
-		return nil, nil, &positionError{invalidUTF8Position(data), "invalid UTF-8"}
+	data, err = textfile.Decode(data)
+	if e, ok := errors.AsType[*textfile.Error](err); ok {
+		return nil, nil, &positionError{filePosition{e.Line, e.Column}, e.Message}
 	}
 	defer func() { // the YAML parser panics on some invalid files
 		if r := recover(); r != nil {
@@ -107,20 +108,6 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 		return nil, nil, err
 	}
 	return n.node, n.value, nil
-}
-
-// invalidUTF8Position returns the position of the first byte in data that is not valid UTF-8. The
-// data must contain such a byte.
-func invalidUTF8Position(data []byte) filePosition {
-	before := string(data)
-	for i, r := range before {
-		if r == utf8.RuneError && !strings.HasPrefix(before[i:], string(utf8.RuneError)) {
-			before = before[:i]
-			break
-		}
-	}
-	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return filePosition{strings.Count(before, "\n") + 1, utf8.RuneCountInString(line) + 1}
 }
 
 // yamlError converts err, an error from the YAML parser, to a *positionError with the same
@@ -290,8 +277,8 @@ func lookup(n ast.Node, location ...string) ast.Node {
 }
 
 // describe returns a description of n for messages, such as "a list", "an object with text and
-// wait" or "null". For a string, it is the value in quotes. For any other scalar, it is the
-// notation in the file. Long values are truncated.
+// wait" or "null". The description of a string is its value in quotes, and that of any other scalar
+// is its notation in the file. Long values are truncated.
 func describe(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:

@@ -37,7 +37,7 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 		}
 		seen[source.Name] = true
 		d := &decoder{file: source.Name, dialects: dialects}
-		rules := d.decodeFile(bytes.TrimPrefix(source.Data, []byte("\ufeff")))
+		rules := d.decodeFile(source.Data)
 		if len(s.rules)+len(rules) > maxRules {
 			message := fmt.Sprintf("too many rules: with this file there are more than %d", maxRules)
 			return nil, append(problems, Problem{File: source.Name, Message: message})

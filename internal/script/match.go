@@ -66,10 +66,10 @@ type bodyMatcher struct {
 // Each comparison needs a new matchContext.
 type matchContext struct {
 	request       *RequestContext
-	state         *State            // what earlier requests stored, such as the names of called tools
+	state         *State            // what rules have stored for earlier requests
 	groups        map[string]string // text of each capture group, by number and name; nil if there are none
 	toolResult    *spec.Event       // the tool result that matched, see matchToolResult; nil if there is none
-	conditionsMet int               // the number of conditions that the request meets before the first one that it does not meet
+	conditionsMet int               // the number of conditions met before the first one that is not met
 }
 
 // A mismatchReason returns a description of the condition that a request does not meet. A nil

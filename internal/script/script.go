@@ -134,16 +134,16 @@ type Decision struct {
 // A Mismatch states why a rule did not match a request.
 type Mismatch struct {
 	Rule   string // name of the rule
-	Reason string // the first condition that the request does not meet, and what the request has instead
+	Reason string // the first condition that the request does not meet, and why
 }
 
 // A Reply describes the response to a request. The zero value means that the server's own agent
 // replies, as if there were no script.
 type Reply struct {
 	Refusal *fault.CannedResponse // an error response to send instead of a stream; nil means none
-	// Agent returns the agent that produces the reply. The agent splits texts into pieces of the size
-	// chunk. For each "wait" step, it calls pause, which must wait for the given time. If Agent is
-	// nil, the server's own agent replies.
+	// Agent returns the agent that produces the reply. The agent splits texts into pieces of the
+	// size chunk. For each "wait" step, it calls pause, which must wait for the given time. If
+	// Agent is nil, the server's own agent replies.
 	Agent  func(chunk pace.ChunkSize, pause func(time.Duration)) reference.Agent
 	Pace   pace.Pace    // the timing of the response
 	Faults []fault.Spec // faults to inject into the response

@@ -33,10 +33,10 @@ func (r argumentRange) String() string {
 	return text + " argument"
 }
 
-// argumentRanges holds the numbers of arguments of the functions that templates in scripts may call,
-// by name: those of templateData.funcs, and the predefined functions of text/template for logic,
-// comparison and indexing. Other predefined functions are excluded, because they could, for example,
-// produce a large text (printf).
+// argumentRanges holds the numbers of arguments of the functions that templates in scripts may
+// call, by name: those of templateData.funcs, and the predefined functions of text/template for
+// logic, comparison and indexing. Other predefined functions are excluded, because they could, for
+// example, produce a large text (printf).
 var argumentRanges = func() map[string]argumentRange {
 	all := map[string]argumentRange{
 		"and": {1, -1}, "or": {1, -1}, "not": {1, 1}, "eq": {2, -1}, "ne": {2, 2}, "lt": {2, 2}, "le": {2, 2}, "gt": {2, 2},

@@ -53,8 +53,8 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 	return withLimits(run, cfg.withDefaults()), nil
 }
 
-// splitCommand splits a command line into the program and its arguments, as NewCommand describes. It
-// returns an error if a closing quote is missing.
+// splitCommand splits a command line into the program and its arguments, as NewCommand describes.
+// It returns an error if a closing quote is missing.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -89,7 +89,7 @@ func splitCommand(line string) (words []string, err error) {
 // without surrounding white space. The parameter words holds the program and its arguments, in
 // which runCommand replaces the placeholders {} and {rate}. The error wraps ErrUnavailable if the
 // recording cannot be written to a file, if the command fails, if its output exceeds maxOutput, or
-// if ctx is done.
+// if ctx is done. It is that of ParseWAV if wav is not a valid WAV file.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -135,11 +135,10 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
 // An outputBuffer keeps the first maxOutput bytes of the output of a command. When the output
-// exceeds that size, Write discards the rest and calls onFull, which should end the command. Write
-// never returns an error.
+// exceeds that size, Write discards the rest and calls onFull. Write never returns an error.
 type outputBuffer struct {
 	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
-	onFull func()
+	onFull func()       // ends the command
 }
 
 func (p *outputBuffer) Write(b []byte) (int, error) {
@@ -161,9 +160,9 @@ func (t *stderrTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine returns the last line that the command wrote to its standard error, preceded by ": ",
-// for use in an error message. The result contains at most the first maxErrorText bytes of the line
-// without unprintable characters. It is "" if the command wrote only white space, or nothing.
+// lastLine returns ": " and the last line that the command wrote to its standard error, for use in
+// an error message. Of that line, only the first maxErrorText bytes are considered, and unprintable
+// characters are left out. The result is "" if the command wrote nothing, or only white space.
 func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

@@ -77,8 +77,8 @@ func (s *openAIClient) transcribe(ctx context.Context, wav []byte) (string, erro
 	return readText(res.Body)
 }
 
-// encodeForm returns the multipart/form-data body of a request to transcribe a recording, and the
-// value of the Content-Type header.
+// encodeForm returns the multipart/form-data body of a request to transcribe wav, the content of a
+// WAV file, and the value of the Content-Type header.
 func (s *openAIClient) encodeForm(wav []byte) (form []byte, contentType string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -92,7 +92,8 @@ func (s *openAIClient) encodeForm(wav []byte) (form []byte, contentType string) 
 }
 
 // send sends a request with the given body once and returns the response, whatever its status. The
-// caller must close the body of the response. The error is any error from the HTTP client.
+// caller must close the body of the response. If there is no response, it returns the error from
+// package net/http.
 func (s *openAIClient) send(ctx context.Context, form []byte, contentType string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(form))
 	if err != nil {
@@ -106,9 +107,10 @@ func (s *openAIClient) send(ctx context.Context, form []byte, contentType string
 	return s.client.Do(req)
 }
 
-// retryAfter returns the time to wait before a request is repeated. The parameters are the results
-// of the first attempt. The result ok is true if err is not nil, or if the status of res means a
-// temporary failure. It is false if the server asks for a wait of more than maxRetryDelay.
+// retryAfter reports whether a request should be repeated (ok), and the time to wait before that.
+// The parameters are the results of the first attempt. The result ok is true if err is not nil, or
+// if the status of res means a temporary failure, unless the server asks for a wait of more than
+// maxRetryDelay.
 func retryAfter(res *http.Response, err error) (delay time.Duration, ok bool) {
 	if err != nil {
 		return retryDelay, true

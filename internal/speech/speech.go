@@ -22,18 +22,17 @@ var (
 	ErrUnavailable = errors.New("speech recognition is unavailable")
 )
 
-// A Transcriber returns the text of a WAV file. Its error wraps ErrUnavailable if recognition
-// failed. Transcribers of this package check the file with ParseWAV first, and are safe for
-// concurrent use.
+// A Transcriber returns the text that is spoken in the recording wav, the content of a WAV file.
+// Its error wraps ErrUnavailable if recognition failed. Transcribers of this package check the file
+// with ParseWAV first, and are safe for concurrent use.
 type Transcriber func(ctx context.Context, wav []byte) (string, error)
 
-// A Config configures speech recognizers. The zero value of each field is a usable
-// default.
+// A Config configures a [Transcriber]. The zero value of each field is a usable default.
 type Config struct {
 	APIKey        string        // bearer token for NewOpenAI; "" means that none is sent
 	Model         string        // name of the model, for NewOpenAI; "" means whisper-1
 	Timeout       time.Duration // time limit for one recording, including the time in a queue; 0 means a minute
-	MaxConcurrent int           // number of recordings processed at the same time; 0 means one per processor
+	MaxConcurrent int           // maximum number of recordings processed at a time; 0 means one per processor
 }
 
 // withDefaults returns a copy of c in which Model, Timeout and MaxConcurrent have their default
@@ -45,8 +44,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// None returns a transcriber for servers without speech recognition. For a valid WAV file, its
-// error is ErrUnavailable; for other data, it is the error of ParseWAV.
+// None returns a transcriber for servers without speech recognition. The transcriber returns the
+// error ErrUnavailable for a valid WAV file, and the error of ParseWAV for other data.
 func None() Transcriber {
 	return func(_ context.Context, wav []byte) (string, error) {
 		_, err := ParseWAV(wav)

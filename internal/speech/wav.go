@@ -16,7 +16,7 @@ type WAVInfo struct {
 	Rate     int // frames per second
 	Bits     int // bits per sample
 	Duration time.Duration
-	Comment  string // ICMT chunk in a LIST chunk of type INFO; "": none
+	Comment  string // text of the ICMT chunk in a LIST chunk of type INFO; "" if there is none
 }
 
 // formats lists the sample formats of WAV files that this package supports. The key is the format
@@ -42,8 +42,9 @@ const maxComment = 4 << 10
 // ParseWAV returns the description of a WAV file. The error wraps ErrEmpty if there are no samples,
 // ErrTooLarge if the file exceeds MaxBytes, and otherwise ErrNotWAV.
 //
-// If the header of the data chunk states the size 0 or a size that is too large, the data extends
-// to the end of the file. Recorders that cannot seek write such sizes, and a file may be truncated.
+// The data extends to the end of the file if the header of the data chunk states a size that is too
+// large, or the size 0 in a file that is longer than the RIFF header states. Recorders that cannot
+// seek write such sizes, and a file may be truncated.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:

@@ -10,11 +10,11 @@ import (
 // A Frame is one event to be encoded. The zero value is encoded as nothing.
 type Frame struct {
 	Comments []string // comments before the fields; a comment of several lines becomes several comment lines
-	ID       string
-	HasID    bool   // encode the id field even if ID is empty, which resets the last event ID
-	Event    string // event name; omitted if empty
-	Retry    string // milliseconds as ASCII digits; omitted if empty
-	Data     []byte // one data field per line; if nil, there is no data field and clients dispatch no event
+	ID       string   // event id; omitted if empty, unless HasID is true
+	HasID    bool     // encode the id field even if ID is empty, which resets the last event ID
+	Event    string   // event name; omitted if empty
+	Retry    string   // milliseconds as ASCII digits; omitted if empty
+	Data     []byte   // one data field per line; if nil, there is no data field and clients dispatch no event
 }
 
 // ErrFrame means that a frame has a value that an event stream cannot represent.

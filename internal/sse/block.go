@@ -9,7 +9,7 @@ import (
 // A block collects the field lines of an event since the last blank line. Positions are offsets
 // from the first byte of the block, because its bytes may be copied to other memory before it ends.
 type block struct {
-	isOpen bool
+	isOpen bool // the block has begun and has not ended
 	item   Item // item of the lines so far
 
 	dataFields         int    // number of data fields
@@ -85,9 +85,9 @@ func (b *block) internName(name []byte) string {
 	return string(name)
 }
 
-// end ends the block and returns it as an item. The caller must set the fields LastEventID, End and
-// EndsWithCR of the item. The argument raw holds the bytes of the block. The item shares the memory
-// of raw.
+// end ends the block and returns it as an item. The argument raw holds the bytes of the block
+// without the blank line; the item shares its memory. The caller must set the fields LastEventID,
+// End and EndsWithCR of the item.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw

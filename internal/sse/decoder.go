@@ -20,16 +20,16 @@ var ErrTooLarge = errors.New("the event is too large")
 const byteOrderMark = "\ufeff"
 
 // minJoinBytes is the minimum number of bytes that decodeHeld takes from a new piece to complete an
-// item that began in an earlier piece. It takes less only if the piece is shorter. With a smaller
-// minimum, it would need more attempts to complete the item.
+// item that began in an earlier piece. It takes fewer bytes only if the piece is shorter. With a
+// smaller minimum, decodeHeld would need more attempts to complete the item.
 const minJoinBytes = 512
 
-// A Decoder decodes one stream. Between pieces, it holds only the event that is not yet complete.
-// It needs memory of about twice the limit if lines are long, and of about twenty times the limit
-// if there are very many short lines, because the names of all fields are kept in Item.Fields. A
-// Decoder must not be used concurrently.
+// A Decoder decodes one stream. Between calls of Feed, it holds only the event that is not yet
+// complete. Its memory is at most about twice the limit if lines are long, and about twenty times
+// the limit if there are very many short lines, because the names of all fields are kept in
+// Item.Fields. A Decoder must not be used concurrently.
 type Decoder struct {
-	limit int // maximum number of bytes in one event
+	limit int // maximum number of bytes of one event or comment
 
 	// buf is the part of the stream that is being decoded. While Feed runs, it may be in the
 	// caller's memory; otherwise it is in the decoder's own. The positions below are offsets
@@ -47,8 +47,8 @@ type Decoder struct {
 	skipLF     bool   // the last line ended with CR, so an LF that follows belongs to it
 	lastID     string // the last event ID
 	paused     bool   // the caller stopped iterating, so buf may hold complete items
-	closed     bool
-	err        error
+	closed     bool   // Close was called
+	err        error  // the error that Err returns
 
 	block block // the current block
 }
@@ -119,8 +119,8 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 
 // decodeHeld decodes the incomplete item in d.buf together with its continuation in p. It appends
 // only a part of p to d.buf, so that a large p is not copied as a whole. If that part completes the
-// item, it then decodes the remaining bytes of p where they are. The result rest is the part of p
-// that must still be decoded. The result more is false if decoding must stop.
+// item, decodeHeld also decodes the remaining bytes of p, without copying them. The result rest is
+// the part of p that must still be decoded. The result more is false if decoding must stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))

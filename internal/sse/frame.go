@@ -7,8 +7,8 @@ import (
 
 // A FrameSplitter divides a stream of bytes into frames. A frame consists of the lines up to and
 // including the next blank line. Lines end with LF, CR or CR LF. The frames that Split yields,
-// followed by the result of Rest, are exactly the bytes of the stream. The zero value is ready to
-// use. A FrameSplitter must not be used concurrently.
+// followed by the result of Rest, contain all bytes of the stream. The zero value is ready to use.
+// A FrameSplitter must not be used concurrently.
 type FrameSplitter struct {
 	rest []byte // bytes of the incomplete frame
 	line int    // offset in rest of the current line
@@ -47,7 +47,8 @@ func (s *FrameSplitter) Split(p []byte) iter.Seq[[]byte] {
 func (s *FrameSplitter) Rest() []byte { return s.rest }
 
 // frameEnd returns the length of the first frame of p, or -1 if that frame is incomplete. After a
-// result of -1, the next call continues the search, so its argument must begin with the same bytes.
+// result of -1, the next call continues the search where this one ended, so its argument must begin
+// with the bytes of p.
 func (s *FrameSplitter) frameEnd(p []byte) int {
 	for {
 		if s.line > 0 && s.line < len(p) && p[s.line-1] == '\r' && p[s.line] == '\n' {
@@ -71,7 +72,7 @@ func (s *FrameSplitter) frameEnd(p []byte) int {
 // A Line is one line of a frame. It is a field or a comment.
 type Line struct {
 	Name  string // name of the field; "" for a comment
-	Value []byte // bytes after the colon, except one leading space in a field; aliases the frame
+	Value []byte // bytes after the colon, without one leading space in a field; aliases the frame
 
 	// Offsets in the frame: of the line, of its value, and of the next line.
 	Start, ValueStart, Next int

@@ -42,7 +42,7 @@ type memThread struct {
 type memRun struct {
 	ref             RunRef
 	thread          *memThread
-	info            StartRunResult
+	info            StartRunResult // result of the call of StartRun that started the run
 	log             []LogEntry
 	size            int64 // bytes of the events in log
 	keepEvents      bool  // Append adds events to log

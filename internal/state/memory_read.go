@@ -127,5 +127,5 @@ func (m *memory) Secret(ctx context.Context) ([]byte, error) {
 
 func (m *memory) Ping(ctx context.Context) error { return ctx.Err() }
 
-// Close does nothing, so that open streams can still read from the store.
+// Close does nothing and returns nil, so that open streams can still read from the store.
 func (m *memory) Close() error { return nil }

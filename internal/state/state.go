@@ -30,7 +30,7 @@ const MaxReadBytes = 64 << 10
 // Errors that a [Store] returns, besides errors from its medium: the file, server or memory in
 // which it keeps its data.
 var (
-	// ErrNotOwner means that the thread belongs to another user than the Owner of the RunRequest.
+	// ErrNotOwner means that the thread belongs to a user other than RunRequest.Owner.
 	ErrNotOwner = errors.New("the conversation belongs to another user")
 	// ErrNotFound means that the thread or run does not exist or, for Append, that the run has
 	// ended.
@@ -202,13 +202,13 @@ type Config struct {
 	// durable.SQLiteMaxRuns, depending on the store.
 	MaxRuns int
 	// MaxBytes is the maximum size of the stored events of all ended runs, in bytes. Beyond that,
-	// the runs that ended first are dropped. 0 means 256 MiB for a store in memory, and no limit for
-	// other stores.
+	// the runs that ended first are dropped. 0 means 256 MiB for a store in memory, and no limit
+	// for other stores.
 	MaxBytes int64
 	// DeadAfter is the time without a heartbeat after which a process that shares the store counts
 	// as gone, so that ClaimOrphans returns its runs. 0 means 3 s.
 	DeadAfter time.Duration
-	Now       func() time.Time // nil means time.Now
+	Now       func() time.Time // returns the current time; nil means time.Now
 	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible
 	// tests. If nil, tags begin at a random number.
 	ThreadTag func(thread string) uint32

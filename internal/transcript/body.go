@@ -250,10 +250,10 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine prepares the body for a directive that may contain the word mid-line. If
-// midLine is true, the directive contains it, and trimBeforeMidLine removes the newline at the end
-// of the body. It then returns an error unless the line before the directive is a line of the body
-// that is not encoded.
+// trimBeforeMidLine removes the newline at the end of the body if midLine is true. The parameter
+// midLine states whether the directive that follows the body contains the word mid-line.
+// trimBeforeMidLine returns an error if midLine is true, but the line before the directive is
+// encoded or not part of the body.
 func (b *bodySectionParser) trimBeforeMidLine(midLine bool) error {
 	if !midLine {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -109,13 +109,13 @@ func isBodyOnly(data []byte) bool {
 // has the types of v and no unknown members. The error begins with the file name and, where known,
 // the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		return notUTF8(name, data)
+	data, err := decodeUTF8(name, data)
+	if err != nil {
+		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	err := d.Decode(v)
+	err = d.Decode(v)
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
 			return position{name, lineNumber(data, d.InputOffset())}.errorAt("more than one JSON value: want a single object")
@@ -128,19 +128,15 @@ func decodeStrictly(name string, data []byte, v any) error {
 	return jsonError(name, data, err)
 }
 
-// notUTF8 returns the error for the file called name, whose content data is not UTF-8. The error
-// states the line of the first invalid byte.
-func notUTF8(name string, data []byte) error {
-	good := 0
-	for good < len(data) {
-		r, size := utf8.DecodeRune(data[good:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		good += size
+// decodeUTF8 returns data, the content of the JSON file called name, without its byte order mark.
+// It returns an error if data is not UTF-8.
+func decodeUTF8(name string, data []byte) ([]byte, error) {
+	text, err := textfile.Decode(data)
+	if e, ok := errors.AsType[*textfile.Error](err); ok {
+		return nil, position{name, e.Line}.errorAt(
+			"%s (binary bodies are encoded in hex in .request.json, and in base64 in .har)", e.Message)
 	}
-	return position{name, lineNumber(data, int64(good))}.errorAt(
-		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
+	return text, nil
 }
 
 // jsonError returns the error to report for err, which package json returned for data, the content

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -67,9 +65,9 @@ type harField struct {
 // Request targets are complete paths, from which [Transcript.StripBasePath] can remove the base
 // path of a dialect. Bodies have no arrival times, because archives do not contain them.
 func parseHAR(name string, data []byte) (*Transcript, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if !utf8.Valid(data) {
-		return nil, notUTF8(name, data)
+	data, err := decodeUTF8(name, data)
+	if err != nil {
+		return nil, err
 	}
 	var archive struct {
 		Log *struct {

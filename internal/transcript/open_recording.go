@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -63,6 +64,8 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 		return nil, readError(name, err)
 	case len(data) > MaxFileBytes:
 		return nil, tooLarge(name)
+	case textfile.CheckFormat(data) != nil:
+		return nil, position{name, 1}.errorAt("%v", textfile.CheckFormat(data))
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
@@ -182,6 +185,9 @@ func readFile(path string) ([]byte, error) {
 	}
 	if b.Len() > MaxFileBytes {
 		return nil, tooLarge(path)
+	}
+	if err := textfile.CheckFormat(b.Bytes()); err != nil {
+		return nil, position{path, 1}.errorAt("%v", err)
 	}
 	return b.Bytes(), nil
 }

@@ -25,8 +25,8 @@ type jsonRewriter struct {
 
 // rewriteJSON returns text, a JSON text, in a different encoding with the same meaning. If text is
 // not valid JSON, rewriteJSON returns it unchanged. Random choices are drawn from r. The parameter
-// s states what the document of the dialect defines for the value, such as its members; nil means
-// nothing. If allowNewlines is true, the result may contain line feeds between tokens.
+// s summarizes the schemas that apply to the value; it is nil if the document of the dialect does
+// not define the value. If allowNewlines is true, the result may contain line feeds between tokens.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.ApplicableSchemas, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
@@ -39,8 +39,8 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Applicable
 }
 
 // rewriteValue removes the next value from the input and appends a rewritten form of it to the
-// output. The parameter s is the shape of the value, or nil if the document of the dialect does not
-// define the value.
+// output. The parameter s summarizes the schemas that apply to the value; it is nil if the document
+// of the dialect does not define the value.
 func (p *jsonRewriter) rewriteValue(s *dialect.ApplicableSchemas) {
 	if s == nil {
 		s = &dialect.ApplicableSchemas{}
@@ -58,7 +58,7 @@ func (p *jsonRewriter) rewriteValue(s *dialect.ApplicableSchemas) {
 }
 
 // rewriteObject removes the next value from the input and appends a rewritten form of it to the
-// output. The value must be an object; s is its shape.
+// output. The value must be an object; s summarizes the schemas that apply to it.
 func (p *jsonRewriter) rewriteObject(s *dialect.ApplicableSchemas) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
@@ -83,7 +83,7 @@ func (p *jsonRewriter) rewriteObject(s *dialect.ApplicableSchemas) {
 }
 
 // rewriteList removes the next value from the input and appends a rewritten form of it to the
-// output. The value must be an array; s is its shape.
+// output. The value must be an array; s summarizes the schemas that apply to it.
 func (p *jsonRewriter) rewriteList(s *dialect.ApplicableSchemas) {
 	items := s.Items
 	if s.HasSlot { // then the array as a whole is the value of one field of an event
@@ -120,10 +120,11 @@ func (p *jsonRewriter) capture(write func()) []byte {
 	return text
 }
 
-// memberShape returns the shape of a member of an object whose shape is s. The parameter literal is
-// the name of the member as a JSON string. The result is nil if the document does not define the
-// member. It is also nil if the object as a whole is the value of a slot (see
-// [dialect.ApplicableSchemas]): the members of such an object are arbitrary.
+// memberShape returns a summary of the schemas that apply to a member of an object; s is the
+// summary for the object. The parameter literal is the name of the member as a JSON string. The
+// result is nil if the document does not define the member. It is also nil if the object as a whole
+// is the value of a slot (see [dialect.ApplicableSchemas]): the members of such an object are
+// arbitrary.
 func memberShape(s *dialect.ApplicableSchemas, literal []byte) *dialect.ApplicableSchemas {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
@@ -162,9 +163,9 @@ var unknownMemberValues = []string{
 }
 
 // unknownMember returns the JSON text of a random member: its name, a colon and its value. The
-// document does not define a member with that name for objects of shape s. The parameter n is the
-// number of preceding members in the object. It becomes part of the name, so that no two unknown
-// members of the object have the same name.
+// parameter s summarizes the schemas of the object; they do not define a member with that name. The
+// parameter n is the number of preceding members in the object. It becomes part of the name, so
+// that no two unknown members of the object have the same name.
 func (p *jsonRewriter) unknownMember(s *dialect.ApplicableSchemas, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
@@ -213,8 +214,8 @@ func (p *jsonRewriter) addSpace() {
 }
 
 // rewriteNumber appends text, which is a number, true, false or null, to the output. If the
-// variation has the trait [Numbers] and s is the shape of a number, it may write a non-negative
-// integer in a different form, such as 1.0.
+// variation has the trait [Numbers] and s.Number is true, it may write a non-negative integer in a
+// different form, such as 1.0. The parameter s summarizes the schemas that apply to the value.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.ApplicableSchemas) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil

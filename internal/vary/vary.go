@@ -63,7 +63,7 @@ var Traits = []Trait{
 // in the same way, because a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
-	profile        *variationConstraints
+	profile        *variationConstraints // what the dialect allows
 	traits         []Trait
 	cursorEncoding cursorEncoding
 	lineEnds       []string // the line endings among which the variation chooses

@@ -76,8 +76,8 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// isDone reports whether ctx is done. If the deadline of ctx has passed, it first waits until ctx is
-// done: a dialer has a timer of its own for the deadline, which may fire a moment earlier.
+// isDone reports whether ctx is done. If the deadline of ctx has passed, it first waits until ctx
+// is done: a dialer has a timer of its own for the deadline, which may fire a moment earlier.
 func isDone(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 		<-ctx.Done()

@@ -61,9 +61,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 var pieces = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // recordPiece records a copy of piece, the next part of the body, without the bytes beyond a limit.
-// The parameter at is the time from the sending of the request to the read that received piece. If
-// recordPiece returns an error, the client must stop reading: a limit was reached, or a condition in
-// h.stopWhen is met.
+// The parameter at is the time from the sending of the request to the read that received piece.
+// recordPiece returns an error if a limit is reached, a condition in h.stopWhen is met, or the
+// exchange ends while it waits for memory; the client must then stop reading.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room

@@ -84,8 +84,8 @@ type Client struct {
 }
 
 // NewClient returns a client for a conversation that begins now. It does not connect to the server
-// yet. It returns an error if cfg.Base is nil or not as described in [Config], if a name or value in
-// cfg.Header is not allowed in HTTP, or if a limit is negative.
+// yet. It returns an error if cfg.Base is nil or not as described in [Config], if a name or value
+// in cfg.Header is not allowed in HTTP, or if a limit is negative.
 func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err

@@ -29,9 +29,9 @@ func (s *document) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// hasOtherEnumValue reports whether a property of v has a scalar value that is not in the enum of
-// its schema in n, or differs from the const. Such a v does not match n. Calling hasOtherEnumValue is
-// faster than validating v.
+// hasOtherEnumValue reports whether a property of v has a scalar value that its schema in n does
+// not allow with enum or const. Such a v does not match n. Calling hasOtherEnumValue is faster than
+// validating v.
 func hasOtherEnumValue(n node, v any) bool {
 	object, _ := v.(map[string]any)
 	if len(object) == 0 {

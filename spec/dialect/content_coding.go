@@ -27,8 +27,8 @@ func HasContentCoding(r spec.Response) bool {
 }
 
 // DecodeContent returns a copy of r in which the content coding of the body is removed (RFC 9110
-// section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The Arrivals of the
-// result say when the parts of the decoded body could be decoded. The result still has the
+// section 8.4). If [HasContentCoding] returns false for r, the result is r itself. The Arrivals of
+// the result say when the parts of the decoded body could be decoded. The result still has the
 // Content-Encoding field, so it must not be passed to DecodeContent again.
 //
 // A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it

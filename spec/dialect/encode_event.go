@@ -96,10 +96,9 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	return part, w != nil
 }
 
-// EndStatus returns the status with which the reference server ends a run, if the document
-// specifies different statuses depending on the events of the run (x-after). It returns "" if the
-// document has no such x-after. The function occurred must report whether the run had an event of
-// the given kind.
+// EndStatus returns the status with which the reference server ends a run, if the document makes
+// this status depend on which events the run had (x-after). Otherwise, it returns "". The function
+// occurred reports whether the run had an event of the given kind.
 func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
@@ -159,8 +158,8 @@ type constantSlot struct {
 	value string
 }
 
-// constantSlotsOf returns the slots of w whose value a discriminator of w determines, each with the
-// constant of that [discriminatorValue] as its value.
+// constantSlotsOf returns the slots of w whose values are determined by discriminators of w, each
+// with its constant value.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {

@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A MessageHistory holds the messages of a thread so far, oldest first. Each message is compact JSON, in
-// the form in which requests repeat it.
+// A MessageHistory holds the messages of a thread so far, oldest first. Each message is compact
+// JSON, in the form in which requests repeat it.
 type MessageHistory []string
 
 // historyPlaceholder is an item of a list in a template. In a request, the messages of the

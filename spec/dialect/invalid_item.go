@@ -14,9 +14,9 @@ import (
 // keyword of the schema.
 type coveredConstraints map[[2]string]bool
 
-// isNew adds the constraint that v violates to f, and reports whether it was not in f before. The
-// key contains the requirement of the first refusal in v.Refusals for which isDemanded returns
-// true. If there is no such refusal, isNew adds nothing and returns false.
+// isNew reports whether the constraint that v violates is not yet in f, and adds it to f. The key
+// contains the requirement of the first refusal in v.Refusals for which isDemanded returns true. If
+// there is no such refusal, isNew adds nothing and returns false.
 func (f coveredConstraints) isNew(v spec.Violation) bool {
 	i := slices.IndexFunc(v.Refusals, isDemanded)
 	if i < 0 {
@@ -33,8 +33,8 @@ func (f coveredConstraints) isNew(v spec.Violation) bool {
 func isDemanded(r spec.RefusalRequirement) bool { return r.Level != spec.May }
 
 // addDemanded calls add for the request bad with the given name, and with m.valid as its valid
-// counterpart. It does nothing if the document does not demand that bad be refused (see
-// isDemanded).
+// counterpart. It does nothing if bad has more than one violation, or if the document does not
+// demand that bad be refused (see isDemanded).
 func (m *invalidRequestBuilder) addDemanded(name string, bad spec.Request) {
 	if v := m.dialect.ValidateRequest(bad); len(v) == 1 && slices.ContainsFunc(v[0].Refusals, isDemanded) {
 		m.add(name, bad, m.valid)

@@ -29,8 +29,8 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 	}
 	bad := change(m.valid)
 	isUnchanged := string(valid.Body) == string(m.valid.Body) && valid.Target == m.valid.Target
-	// If valid differs from m.valid, it has a value just within a limit, and is kept. The items that
-	// breakFurtherItems adds are an exception, because a limit may be on the sum of all items.
+	// If valid differs from m.valid, it has a value just within a limit, and is kept. The items
+	// that breakFurtherItems adds are an exception, because a limit may be on the sum of all items.
 	if m.base != nil && (isUnchanged || m.further != nil) {
 		valid = *m.base
 	}

@@ -181,10 +181,10 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	return encodeFormWith(formBoundary(form), form)
 }
 
-// encodeFormWith returns the body of a form with the given fields, and its media type with the given
-// boundary. The fields are as in decodeForm. Text fields come before files, because many servers
-// process a file as soon as it arrives and need the text fields by then. Within both groups, fields
-// are ordered by name.
+// encodeFormWith returns the body of a form with the given fields, and its media type with the
+// given boundary. The fields are as in decodeForm. Text fields come before files, because many
+// servers process a file as soon as it arrives and need the text fields by then. Within both
+// groups, fields are ordered by name.
 func encodeFormWith(boundary string, form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)

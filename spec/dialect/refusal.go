@@ -24,8 +24,8 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 // PartViolation returns the violation that a server reports if the body of a request for o contains
 // an unacceptable file of kind k, such as a recording without speech. It is for errors that no
 // schema detects. The refusals of the violation are those that the document specifies (x-error) for
-// a file that violates the given keyword of its schema, such as "minLength". There are none if no
-// body of o has a file of kind k.
+// a file that violates the given keyword of its schema, such as "minLength". There are no refusals
+// if no body of o has a file of kind k.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		for name, p := range b.node.get("schema").get("properties").members() {

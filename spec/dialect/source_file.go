@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/internal/yamltree"
 )
 
@@ -84,8 +84,8 @@ func (b boundedDir) Open(name string) (fs.File, error) {
 }
 
 // ReadFile implements [fs.ReadFileFS]. It returns a [*FileError] if the file is not directly in the
-// directory, is not a regular file, is too large, or cannot be read. The result does not contain
-// the byte order mark with which a file may begin.
+// directory, is not a regular file, is too large, is not UTF-8, or cannot be read. The result does
+// not contain the byte order mark with which a file may begin.
 func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	fail := func(message string) ([]byte, error) {
 		return nil, &FileError{File: b.path(name), Message: message}
@@ -112,7 +112,11 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	case len(data) > MaxFileBytes:
 		return fail(fmt.Sprintf("is larger than %d bytes", MaxFileBytes))
 	}
-	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
+	data, err = textfile.Decode(data)
+	if e, ok := errors.AsType[*textfile.Error](err); ok {
+		return nil, &FileError{File: b.path(name), Line: e.Line, Message: e.Message}
+	}
+	return data, nil
 }
 
 // path returns the path of the file with the given name in the directory. The path begins with the

@@ -36,8 +36,9 @@ func (d *Dialect) InfoTemplates() (all []string) {
 }
 
 // Templates returns the names of the templates of o, sorted. A template is a request for o with
-// placeholders. If the body is JSON, each named example of it in the document is a template of that
-// name. Any other request has one template, which the document names by the extension x-says.
+// placeholders. If requests for o have a body, each named example of the body in the document is a
+// template with that name. If they have no body, there is only one template, which the document
+// names by the extension x-says.
 func (o *Operation) Templates() []string { return slices.Sorted(maps.Keys(o.templates)) }
 
 // Templates returns the names of all templates of the dialect, such as "prompt" or "cancel", each
@@ -148,11 +149,11 @@ func fillPlaceholders(text string, lookup func(name string) (string, bool)) stri
 // fillString returns t, a string of a template, with each {{slot}} replaced with the value of that
 // slot in e. If t consists of a single placeholder, the slot may have a modifier:
 //   - {{slot?}}: ok is false if the slot is empty
-//   - {{slot*}}: the result is the text decoded as JSON (see decode)
-//   - {{slot#}}: the result is the text as an int
+//   - {{slot*}}: the result is the value of the slot, decoded as JSON (see decode)
+//   - {{slot#}}: the result is the value of the slot as an int
 //
-// If ok is false, the caller must omit the string from the request. ok is also false if the modifier
-// is "*" and the text is not valid JSON, or if it is "#" and the text is not an integer.
+// If ok is false, the caller must omit the string from the request. ok is also false if the
+// modifier is "*" and the value is not valid JSON, or if it is "#" and the value is not an integer.
 func fillString(t string, e *spec.Event) (v any, ok bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")

@@ -50,8 +50,8 @@ func (d *Dialect) checkTemplates() error {
 	return nil
 }
 
-// placeholders matches the placeholders in a string of a template. The group is the text between the
-// braces.
+// placeholders matches the placeholders in a string of a template. The group is the text between
+// the braces.
 var placeholders = regexp.MustCompile(`{{(.*?)}}`)
 
 // checkPlaceholders returns an error about the first placeholder in n, a template or a value inside

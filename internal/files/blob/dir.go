@@ -29,7 +29,7 @@ type storedAttributes struct {
 // OpenDir returns a storage in the directory at path, which it creates if it does not exist. It
 // returns an error if it cannot create or open the directory. If the directory is deleted later,
 // the storage does not create it again, because it could be on a disk that was unmounted. Files are
-// created with mode 0600, and the directory with mode 0700. Symbolic links that lead out of the
+// created with mode 0600, and a new directory with mode 0700. Symbolic links that lead out of the
 // directory are not followed.
 func OpenDir(path string) (Storage, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {

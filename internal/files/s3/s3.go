@@ -110,9 +110,9 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 
 // do sends a signed request for the object at path and returns the response. It returns an error if
 // the status is not 2xx; the error wraps fs.ErrNotExist if there is no such object. If the service
-// fails or cannot be reached, do repeats the request; it makes at most maxAttempts attempts. The
-// caller must close the body of the response. The header must not be nil; do adds the field
-// X-Amz-Content-Sha256 to it. A nil body means that the request has no body.
+// fails, responds with status 429 or cannot be reached, do repeats the request; it makes at most
+// maxAttempts attempts. The caller must close the body of the response. The header must not be nil;
+// do adds the field X-Amz-Content-Sha256 to it. A nil body means that the request has no body.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {

@@ -15,8 +15,8 @@ type encodedMessage struct {
 	data []byte // JSON
 }
 
-// encodeMessages encodes messages and returns the total size of their JSON in bytes. It returns an
-// error if a message cannot be encoded.
+// encodeMessages returns the given messages as they are stored, in the same order, and the total
+// size of their JSON in bytes. It returns an error if a message cannot be encoded.
 func encodeMessages(messages []state.Message) (encoded []encodedMessage, size int, err error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)

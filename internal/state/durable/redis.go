@@ -47,9 +47,9 @@ const RedisMaxRuns = 100_000
 // With rediss:// instead of redis://, the connections use TLS. A URL unix:///PATH?db=DB refers to a
 // Unix socket. The names of all keys and channels begin with NAME, by default "streamassay", and a
 // colon. The user of the URL needs access to those keys and channels. The server must not evict
-// keys. Acknowledged data is guaranteed to survive a crash of the server only if it is configured
-// with "appendonly yes" and "appendfsync always". OpenRedis returns an error if the URL is invalid,
-// or if the server cannot be reached or is unsuitable.
+// keys. Acknowledged data is guaranteed to survive a crash of the server only if the server is
+// configured with "appendonly yes" and "appendfsync always". OpenRedis returns an error if the URL
+// is invalid, or if the server cannot be reached or is unsuitable.
 func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, error) {
 	address, err := parseRedisURL(url)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	}
 }
 
-// unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is the
-// server's reply to the INFO command.
+// unsuitableReason returns the reason why a server cannot be used as a store, or "" if it can. The
+// argument info is the server's reply to the INFO command.
 func unsuitableReason(info string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {

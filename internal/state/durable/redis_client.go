@@ -29,8 +29,8 @@ const (
 // A redisAddress holds what is needed to connect to a Redis server, and the prefix of the names of
 // all keys and channels.
 type redisAddress struct {
-	network, address   string
-	username, password string
+	network, address   string // "tcp" and HOST:PORT, or "unix" and the path of the socket
+	username, password string // "" if the URL has none
 	database           int
 	useTLS             bool
 	prefix             string // ends in a colon
@@ -97,7 +97,8 @@ func newRedisClient(address redisAddress) *redisClient {
 // close closes the connections. The caller must ensure that no call is in progress.
 func (c *redisClient) close() error { return c.wrap(c.pool.Close()) }
 
-// wrap returns err with the address of the server prepended to its text, or nil if err is nil.
+// wrap returns an error that wraps err and whose text begins with the address of the server, or nil
+// if err is nil.
 func (c *redisClient) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -111,7 +112,7 @@ func (c *redisClient) key(kind, name string) string { return c.prefix + kind + n
 
 // do sends a command and returns its reply as package redis represents it: nil, an int64, a string
 // (for a status such as OK), a []byte (for any other string), or an []any. The error wraps a
-// redis.Error if the server refuses the command.
+// redis.Error if the server refuses the command. Any other error means that no reply was received.
 func (c *redisClient) do(ctx context.Context, command string, args ...any) (any, error) {
 	return c.retry(ctx, func(ctx context.Context, conn redis.Conn) (any, error) {
 		return redis.DoContext(conn, ctx, command, args...)
@@ -127,10 +128,10 @@ func (c *redisClient) runScript(ctx context.Context, script *redis.Script, args 
 	}))
 }
 
-// retry calls send with a connection. If send returns an error that may be temporary, retry calls
-// it again with a new connection, at most maxRetries times. It returns the results of the last
-// call. If no connection can be opened, ctx is done or redisTimeout has passed, it returns an error
-// and no reply.
+// retry calls send, which must send a command on the given connection and return the reply. If send
+// returns an error that may be temporary (see isTransient), retry calls it again with a new
+// connection, at most maxRetries times. It returns the results of the last call. If no connection
+// can be opened, ctx is done or redisTimeout has passed, it returns an error and no reply.
 func (c *redisClient) retry(
 	ctx context.Context, send func(context.Context, redis.Conn) (any, error),
 ) (reply any, err error) {
@@ -156,8 +157,9 @@ func (c *redisClient) retry(
 	}
 }
 
-// isTransient reports whether a command that failed with err may succeed when it is sent again. It
-// returns true if the connection was lost, or if the server is starting or changing its role.
+// isTransient reports whether a command that failed with err may succeed when it is sent again. The
+// result is true if err is not from the server, for example because the connection was lost, or if
+// the server is starting or changing its role. It is false if err is nil.
 func isTransient(err error) bool {
 	refusal, ok := errors.AsType[redis.Error](err)
 	if !ok {

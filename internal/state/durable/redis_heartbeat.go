@@ -75,8 +75,8 @@ func (p *replicaHeartbeat) run(ctx context.Context) {
 }
 
 // steadiness returns two times in Unix milliseconds, according to the clock of the Redis server:
-// known is the time of the last successful heartbeat, and since is the start of the uninterrupted
-// series of heartbeats that includes it.
+// since is the start of the current uninterrupted series of heartbeats, and known is the time of
+// its last heartbeat.
 func (p *replicaHeartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,8 +37,9 @@ func (s *redisStore) Thread(ctx context.Context, name string) (state.Thread, err
 	return t, s.wrap(err)
 }
 
-// scanReply calls [redis.Scan], which ignores nil values. If a value for one of the variables in to
-// is nil, scanReply returns errUnexpectedReply instead.
+// scanReply is like [redis.Scan], but returns errUnexpectedReply if a value for one of the
+// variables in to is nil; redis.Scan ignores such values. The result rest has the values for which
+// there is no variable.
 func scanReply(reply []any, to ...any) (rest []any, err error) {
 	if slices.Contains(reply[:min(len(to), len(reply))], nil) {
 		return reply, errUnexpectedReply
@@ -50,8 +51,8 @@ func scanReply(reply []any, to ...any) (rest []any, err error) {
 // position, limit (in events), and bytes (the limit on the size of all returned events, which only
 // the first one may exceed). The reply is {'unknown'} if there is no such run. Otherwise it is
 // {'found', over, complete, id, event, id, event, ...}, where over is '1' if the run has ended, and
-// complete is '1' if no stored event follows. The script reads everything atomically, because
-// otherwise an event added between two reads would be missed.
+// complete is '1' if no stored event follows; otherwise, they are '0'. The script reads everything
+// atomically, because otherwise an event added between two reads would be missed.
 var afterScript = redis.NewScript(1, "#!lua flags=no-writes\n"+scriptPrelude+`
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
@@ -111,8 +112,9 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 	return s.messages(ctx, thread, max(1, last-int64(limit)+1), last) // numbers are consecutive
 }
 
-// hashNumber returns the number in a field of a Redis hash, or 0 if the field does not exist. The
-// argument key is the complete name of the key of the hash. The error is any error from the server.
+// hashNumber returns the number in a field of the Redis hash with the given key, or 0 if the field
+// does not exist. The key includes the prefix of the store. hashNumber returns an error if the
+// server fails or the field is not a number.
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
 	n, err := redis.Int64(s.do(ctx, "HGET", key, field))
 	if errors.Is(err, redis.ErrNil) {
@@ -252,7 +254,7 @@ func parseStreamEntry(entry any) (id string, value []byte, err error) {
 }
 
 // parseStreamID returns the number that precedes the hyphen in the id of a stream entry. It returns
-// an error if there is none.
+// an error if there is no such number.
 func parseStreamID(id string) (int64, error) {
 	number, _, _ := strings.Cut(id, "-")
 	return strconv.ParseInt(number, 10, 64)

@@ -14,16 +14,16 @@ import (
 // see release.
 const maxRunLocks = 10_000
 
-// appendLocks holds a lock for each run. A call of Append holds the lock of its run, so that calls
+// appendLocks holds the locks of runs. A call of Append holds the lock of its run, so that calls
 // for the same run do not overlap. The server then has to remember only the latest call for each
 // run to recognize a repetition.
 type appendLocks struct {
 	mu    sync.Mutex
-	byRun map[state.RunRef]*runAppendLock
+	byRun map[state.RunRef]*runAppendLock // the locks in use, and those with a token
 }
 
-// A runAppendLock is the lock that a call of Append for one run must hold. The fields token and hash
-// may only be used while it is held.
+// A runAppendLock is the lock that a call of Append for one run must hold. The fields token and
+// hash may only be used while it is held.
 type runAppendLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // number of holders and waiters; guarded by appendLocks.mu

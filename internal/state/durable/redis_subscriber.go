@@ -30,7 +30,7 @@ type redisSubscriber struct {
 	mu          sync.Mutex
 	watched     map[string]bool // Redis channels of the threads that have watchers
 	dirty       map[string]bool // channels that were added to watched or removed from it
-	dirtySignal chan struct{}   // receives when dirty is not empty
+	dirtySignal chan struct{}   // receives a value when a channel was added to dirty
 
 	ready        chan error // receives the result of the first attempt to subscribe
 	wasConnected bool       // a connection has been subscribed; used only by the goroutine of run
@@ -144,7 +144,7 @@ func (h *redisSubscriber) session(ctx context.Context) (received bool, err error
 }
 
 // channels returns the names of the Redis channels to which a new connection must subscribe. It
-// also clears the set of pending changes.
+// also clears h.dirty, because a new connection does not need the changes.
 func (h *redisSubscriber) channels() []any {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,11 +18,11 @@ const maxUncertain = 10_000
 // it.
 type inDoubtRuns struct {
 	mu   sync.Mutex
-	runs map[state.RunRef]uncertainStart
+	runs map[state.RunRef]uncertainStart // by run: the latest failed call
 }
 
-// An uncertainStart describes a failed call of StartRun: its task id, its token, and the time of the
-// failure.
+// An uncertainStart describes a failed call of StartRun: its task id, its token, and the time of
+// the failure.
 type uncertainStart struct {
 	task, token string
 	since       time.Time
@@ -50,8 +50,8 @@ func (l *inDoubtRuns) takeToken(b state.RunRequest) (token string) {
 	return ""
 }
 
-// due returns the runs in l whose StartRun failed at least minAge ago, with the failed calls. It
-// returns at most limit runs; if there are more, it selects arbitrary ones.
+// due returns a map from the runs in l whose StartRun failed at least minAge ago to the failed
+// calls. It returns at most limit runs; if there are more, it selects arbitrary ones.
 func (l *inDoubtRuns) due(minAge time.Duration, limit int) map[state.RunRef]uncertainStart {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,8 +38,9 @@ func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.St
 	return g, s.wrap(err)
 }
 
-// appendMessages returns args, extended by two script arguments for each message: the JSON of the
-// message, and its day or, if it is hidden, "". It returns an error if a message cannot be encoded.
+// appendMessages returns args with two script arguments appended for each message: the JSON of the
+// message, and its day or, if the message is hidden, "". It returns an error if a message cannot be
+// encoded.
 func appendMessages(args []any, messages []state.Message) ([]any, error) {
 	encoded, _, err := encodeMessages(messages)
 	for _, m := range encoded {

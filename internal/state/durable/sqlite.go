@@ -131,7 +131,7 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers is a list of resources. A function with a parameter of the type *closers appends the
+// closers lists open resources. A function with a parameter of the type *closers appends the
 // resources that it opens, and its caller closes them. The Close method closes the resources in
 // reverse order and returns their errors, joined.
 type closers []io.Closer
@@ -150,8 +150,8 @@ const busyTimeout = "busy_timeout(5000)"
 
 // openDB returns a database whose connections open the file at path when they are first needed, and
 // then set the pragmas, such as busyTimeout. The parameter connections is the maximum number of
-// connections. openDB appends the database to *open, whose elements the caller must close. The error
-// is any error from the SQLite driver.
+// connections. openDB appends the database to *open, whose elements the caller must close. The
+// error is any error from the SQLite driver.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -263,8 +263,9 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 // return an error after that. Later calls of Close return the result of the first.
 func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
-// wrap returns err with the name of the file prepended to its text. It returns nil, ErrNotOwner and
-// ErrNotFound unchanged, because they do not mean that the file has failed.
+// wrap returns an error that wraps err and whose text begins with the path of the file. It returns
+// nil and errors that wrap ErrNotOwner or ErrNotFound unchanged, because they do not mean that the
+// file has failed.
 func (s *sqliteStore) wrap(err error) error {
 	if err == nil || errors.Is(err, state.ErrNotOwner) || errors.Is(err, state.ErrNotFound) {
 		return err

@@ -29,10 +29,10 @@ type writeJob struct {
 	done    chan struct{}             // closed when the change is committed or has failed
 }
 
-// submit passes change to the writer and waits until it is committed. It returns the error of
+// submit passes change to the writer and waits until it is committed. The error wraps that of
 // change or of the transaction. If ctx is done or the store is closed before the writer begins the
-// change, submit withdraws the change and returns an error. The parameter size is the size of the
-// changed data in bytes.
+// change, submit withdraws the change and returns an error that wraps ctx.Err() or errClosed. The
+// parameter size is the size of the changed data in bytes.
 func (s *sqliteStore) submit(ctx context.Context, size int, change func(*sqliteWriter) error) error {
 	j := &writeJob{apply: change, size: size, done: make(chan struct{})}
 	err := ctx.Err()
@@ -168,7 +168,8 @@ func encodeChunks(data [][]byte) (chunks []eventChunk) {
 var errCorrupt = errors.New("stored events are corrupt")
 
 // decode returns the events of the chunk whose positions are greater than after. The parameter last
-// is the position of the last event in the chunk. The error is errCorrupt if the chunk is invalid.
+// is the position of the last event in the chunk; after must not be greater than last. The error is
+// errCorrupt if the chunk is invalid.
 func (c eventChunk) decode(last, after int64) (entries []state.LogEntry, err error) {
 	for len(c.sizes) > 0 {
 		size, n := binary.Uvarint(c.sizes)

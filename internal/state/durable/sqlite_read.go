@@ -16,8 +16,8 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t state.Thread, 
 	return t, s.wrap(notFound(err))
 }
 
-// notFound returns ErrNotFound if err is sql.ErrNoRows, the error from a query without a result.
-// Otherwise it returns err itself.
+// notFound returns ErrNotFound if err wraps sql.ErrNoRows, the error from a query without a result,
+// and otherwise err itself.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return state.ErrNotFound
@@ -44,9 +44,9 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run state.RunRef, positio
 	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-// entries returns the events of a run whose positions are greater than position, in order. It
-// returns at most limit events and about MaxReadBytes bytes, but at least one event if there is any
-// and limit is positive. run is the id of the run's row.
+// entries returns the events of a run whose positions are greater than position, in ascending order
+// of their positions. It returns at most limit events and about MaxReadBytes bytes, but at least
+// one event if there is any and limit is positive. The argument run is the id of the run's row.
 func (s *sqliteStore) entries(
 	ctx context.Context, run, position int64, limit int,
 ) (entries []state.LogEntry, err error) {
@@ -98,8 +98,9 @@ func scanMessages(rows *sql.Rows, err error) ([]state.Message, error) {
 }
 
 // scanRows returns a value of type T for each row, in order, and closes rows. It calls scan for
-// each row; scan must set the variable to which its argument points. The parameters rows and err
-// are the two results of a query. If err is not nil, scanRows returns err.
+// each row; scan must store the value of the current row in the variable to which its argument
+// points. An error from scan is returned. The parameters rows and err are the two results of a
+// query. If err is not nil, scanRows returns err.
 func scanRows[T any](rows *sql.Rows, err error, scan func(*T) error) (all []T, _ error) {
 	if err != nil {
 		return nil, err

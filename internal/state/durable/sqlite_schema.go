@@ -119,8 +119,8 @@ func prepareFile(conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// explain returns an error with advice for the user if err is an SQLite error with a known cause,
-// such as a file that another process has open. It returns any other error unchanged.
+// explain returns an error with advice for the user if err wraps an SQLite error with a known
+// cause, such as a file that another process has open. It returns any other error unchanged.
 func explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

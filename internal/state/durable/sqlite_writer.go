@@ -90,9 +90,9 @@ func (d *sqliteWriter) clear() {
 	d.threads, d.runs = map[string]*cachedThread{}, map[state.RunRef]*cachedRun{}
 }
 
-// writeBatch executes jobs in one transaction and sets the field err of each. If the transaction
-// fails, writeBatch executes each job in a transaction of its own, so that only the jobs that cause
-// errors fail.
+// writeBatch executes the jobs in batch in one transaction and sets the field err of each. If the
+// transaction fails, writeBatch executes each job in a transaction of its own, so that only the
+// jobs that cause errors fail. After each commit, it notifies the watchers.
 func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 	before := d.cachedCounts
 	err := d.transact(batch)
@@ -117,9 +117,9 @@ func (d *sqliteWriter) writeBatch(batch []*writeJob) {
 	}
 }
 
-// transact executes jobs in one transaction and commits it. After an error, the caller must roll
-// the transaction back. ErrNotOwner and ErrNotFound do not count as errors: they are stored in the
-// job that causes them and do not affect the other jobs.
+// transact executes the jobs in batch in one transaction and commits the transaction. After an
+// error, the caller must roll the transaction back. ErrNotOwner and ErrNotFound do not count as
+// errors: they are stored in the job that causes them and do not affect the other jobs.
 func (d *sqliteWriter) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
@@ -228,7 +228,8 @@ func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (
 	return g, d.addMessages(t, messages)
 }
 
-// trackRun adds a run that has not ended, and the run's thread, to the cache.
+// trackRun adds r, which describes a run that has not ended, and the thread of the run to the
+// cache.
 func (d *sqliteWriter) trackRun(run state.RunRef, r *cachedRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
@@ -268,7 +269,8 @@ func (d *sqliteWriter) addMessages(t *cachedThread, messages []encodedMessage) e
 }
 
 // unfinishedRun returns a run that has not ended, from the cache or the file. The error is
-// ErrNotFound if the run does not exist or has ended, and otherwise any error from reading the file.
+// ErrNotFound if the run does not exist or has ended, and otherwise any error from reading the
+// file.
 func (d *sqliteWriter) unfinishedRun(run state.RunRef) (*cachedRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
