@@ -113,7 +113,7 @@ func New(cfg Config, options ...Option) (*Server, error) {
 	r := cfg.Server
 	r.Now, r.NewID, r.Intercept, r.Inline = s.clock.Now, newID, s.intercept, true
 	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
-	s.store = state.NewMemory(state.Config{Now: s.clock.Now, MaxRuns: r.Limits.FinishedRuns, ThreadTag: s.threadTag})
+	s.store = state.NewMemory(state.Config{MaxRuns: r.Limits.FinishedRuns, ThreadTag: s.threadTag})
 	r.Store = s.store
 	if len(cfg.Dialects) == 1 {
 		d := cfg.Dialects[0]

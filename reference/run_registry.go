@@ -49,7 +49,7 @@ func newRunRegistry(cfg Config) *runRegistry {
 		storeWaits: storeWaitLog{waiting: map[*run]time.Time{}},
 	}
 	if h.store == nil {
-		h.store, h.ownsStore = state.NewMemory(state.Config{MaxRuns: cfg.Limits.FinishedRuns, Now: cfg.Now}), true
+		h.store, h.ownsStore = state.NewMemory(state.Config{MaxRuns: cfg.Limits.FinishedRuns}), true
 	}
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
 	go h.supervise()

@@ -243,7 +243,8 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// heldStreams is a set of streams of one run, which the client keeps open until the time closeAt.
+// heldStreams is a set of streams of one run, which the client keeps open until the time in the
+// field closeAt.
 type heldStreams struct {
 	conversation *Conversation
 	request      spec.Request   // requests a stream of the run

@@ -56,8 +56,9 @@ var betweenValues = []dimensionValue{
 	},
 }
 
-// needsIntruder contains the features that a [dimensionValue] requires if it calls
-// [combinationPlayer.intrude]. It is for the field needs.
+// needsIntruder is the field needs of each [dimensionValue] that calls [combinationPlayer.intrude].
+// It requires two templates, a second user, and a document that describes the denial of that user's
+// requests.
 var needsIntruder = Scenario{
 	Templates: []string{"prompt", "listen"}, Denial: spec.DeniedOtherUser, Capability: "second-user",
 }

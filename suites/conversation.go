@@ -109,8 +109,8 @@ const (
 	maxConflicts = 4 // maximum number of requests that StartRun repeats in one conversation
 
 	// maxStreamRepetitions is the maximum number of times that readWhenFree repeats a request. The
-	// pauses before the repetitions are 1, 2, 4 and 8 times conflictDelay. In this time, a server
-	// should detect that the client has closed earlier streams.
+	// pauses before the repetitions are 1, 2, 4 and 8 times conflictDelay. During these pauses, a
+	// server should detect that the client has closed earlier streams.
 	maxStreamRepetitions = 4
 
 	// maxBusyRefusals is the number of repeated requests in a test run that the server may refuse

@@ -177,7 +177,7 @@ type eventSizeGuard struct {
 }
 
 // maxReadAhead is the maximum number of bytes after an event that the client may have read when it
-// calls [eventSizeGuard.shouldLeave]. They do not count as a part of the event.
+// calls [eventSizeGuard.shouldLeave]. These bytes do not count as a part of the event.
 const maxReadAhead = 1 << 18
 
 // isStream reports whether the response is an event stream. The first call determines this from the

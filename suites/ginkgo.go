@@ -93,8 +93,8 @@ func resultSummary(r spec.CheckResult) string {
 // fails if a check has the verdict [spec.Failed] or [spec.Error], or if [IsInconclusive] returns
 // true for the scenario. The argument dialectName is the name of the dialect, such as
 // "runs@2026-04". The handler must serve the paths of the dialect's document below the base path of
-// the document. Before the test, Test calls the adjust functions in order; they may change the
-// [Target]. If the dialect is unknown or the target is invalid, Test calls t.Fatal.
+// the document. Before the test, Test calls the adjust functions in the given order; they may
+// change the [Target]. If the dialect is unknown or the target is invalid, Test calls t.Fatal.
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

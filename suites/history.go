@@ -156,10 +156,10 @@ func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 const historyTimeout = 5 * time.Second
 
 // pollHistory requests the history of the current thread repeatedly, until isComplete returns true
-// for it or [historyTimeout] has passed. It returns the history in the last response, or the zero
-// event if there is none. It stops early if a response contains no history and its status is not
-// 404 (Not Found), or if the conversation ends. If an earlier call in the test run received no
-// history within that time, pollHistory sends only one request.
+// for the history or [historyTimeout] has passed. It returns the history in the last response, or
+// the zero event if there is none. It stops early if a response contains no history and its status
+// is not 404 (Not Found), or if the conversation ends. If an earlier call in the test run received
+// no history within that time, pollHistory sends only one request.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	var first time.Time // when the first response was complete, so that the requests span historyTimeout
 	for {

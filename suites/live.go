@@ -38,8 +38,8 @@ const (
 // runPause plays the pause scenario, which tests whether the server remembers threads during a
 // pause. It sends a message in one thread, elicits a call of a client tool in a second one, and
 // elicits an interrupt in a third. After the pause, it asks for the previous message in the first
-// thread, and sends the tool result and the answer to the interrupt in the others. It omits a
-// thread if the target does not support the tool or the interrupt.
+// thread, sends the tool result in the second, and answers the interrupt in the third. It omits the
+// second or the third thread if the target does not support client tools or interrupts.
 func runPause(t *Conversation) {
 	first := t.Thread
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))

@@ -44,8 +44,8 @@ func newPayloadPlayer(t *Conversation, name string) (*combinationPlayer, bool) {
 	return &combinationPlayer{sequencePlayer: newSequencePlayer(t), name: name}, t.target.isScripted
 }
 
-// askIfSupported is like ask, but sends nothing if the target lacks the capability with the name of
-// the scenario.
+// askIfSupported is like [combinationPlayer.ask], but sends nothing if the target lacks the
+// capability with the name of the scenario.
 func (c *combinationPlayer) askIfSupported(scenario, args string) {
 	if !c.target.lacksCapability(scenario) {
 		c.ask(scenario, args)
@@ -156,8 +156,8 @@ var emojiSample = textGenerator{"a text of emoji only", func(string) string { re
 // may convert the answer to lower case in order to compare it with "yes", and store the result.
 var yesSample = textGenerator{"a word in capital letters", func(string) string { return "YES" }}
 
-// isParsed reports whether an incorrect server may treat text as something other than text. This
-// may happen to valid JSON, a number or a date, a test prompt, and a text of at most one byte.
+// isParsed reports whether an incorrect server may treat text as something other than text. The
+// result is true for valid JSON, a number or a date, a test prompt, and a text of at most one byte.
 func isParsed(text string) bool {
 	return len(text) < 2 || json.Valid([]byte(text)) || strings.Trim(text, "0123456789-") == "" ||
 		strings.HasPrefix(text, "conformance:")

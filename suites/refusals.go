@@ -41,8 +41,8 @@ func runRefusals(t *Conversation) {
 }
 
 // isProbeable reports whether the refusals scenario can test operation o with requests of the
-// template with the given name. This requires that the target supports the operation, that the
-// suite can send a valid request of the template, and that the server must accept that request.
+// template with the given name, that is, whether the target supports the operation, and the suite
+// can send a valid request of the template that the server is required to accept.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && t.canSend(o.Templates()[0]) {
 		return !slices.Contains(optionalTemplates, template)
@@ -102,9 +102,9 @@ func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 	}}
 }
 
-// unseenInvalidRequests returns the result of [dialect.Dialect.UnseenInvalidRequests]. If
-// Target.RefusalsAbout is not empty, it omits requests that violate none of the requirements in
-// that field.
+// unseenInvalidRequests returns the result of [dialect.Dialect.UnseenInvalidRequests] for r and
+// known. If Target.RefusalsAbout is not empty, it omits requests that violate none of the
+// requirements in that field.
 func (t *Conversation) unseenInvalidRequests(
 	r spec.Request, known *dialect.SeenInvalidRequests,
 ) []dialect.InvalidRequest {

@@ -15,7 +15,7 @@ import (
 // An equivalentRequestForm is one of several equivalent forms of a request. A server must respond
 // to all of them in the same way.
 type equivalentRequestForm struct {
-	doc     string                            // description that follows "requests"; "" for the original form
+	doc     string                            // follows the word "requests" in descriptions; "" for the original form
 	rewrite func(r spec.Request) spec.Request // returns r in this form, without modifying r
 }
 

@@ -38,8 +38,9 @@ func newSequenceBuilder(t *Target) *sequenceBuilder {
 	return &sequenceBuilder{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
-// supports reports whether scenario s can be played against the target: s applies to the dialect,
-// the target does not lack the capability, and no setting is missing.
+// supports reports whether scenario s can be played against the target, that is, whether s applies
+// to the dialect, the target does not lack the capability of s, and no setting that s needs is
+// missing.
 func (t *Target) supports(s Scenario) bool {
 	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
 }

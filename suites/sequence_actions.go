@@ -7,8 +7,8 @@ import (
 )
 
 // An actionType is a type of actions of which sequences consist. The subject of an action is the
-// thread or the earlier action to which it refers. An action is possible only if the target
-// supports its type and there is a subject for it.
+// thread or the earlier action to which the action refers. An action is possible only if the target
+// supports its type and there is a possible subject.
 type actionType struct {
 	name         string
 	doc          string                             // description; % stands for the subject

@@ -52,7 +52,7 @@ func newSequencePlayer(t *Conversation) *sequencePlayer {
 	return a
 }
 
-// play performs the actions in order. It ignores actions of unknown types.
+// play performs the actions one after the other. It ignores actions of unknown types.
 func (a *sequencePlayer) play(actions []action) {
 	for _, s := range actions {
 		if i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName }); i >= 0 {

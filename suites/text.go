@@ -74,10 +74,10 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText returns an event for a finding that no response of p contains text. This event,
-// last, is the end of the last response or, if no response is a successful stream, its head.
-// foreign reports whether a frame matches no schema of the dialect; such a frame may contain the
-// text. ok is false if a response contains text or if there are no responses.
+// findMissingText returns the evidence for a finding that no response of p contains text. The event
+// last is the end of the last response or, if no response is a successful stream, its head. foreign
+// reports whether a frame matches no schema of the dialect; such a frame may contain the text. ok
+// is false if a response contains text or if there are no responses.
 func findMissingText(p ScenarioResult) (last spec.Event, foreign, ok bool) {
 	hasStream := false
 	for _, o := range p.summaries {

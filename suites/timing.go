@@ -118,7 +118,7 @@ func hasDeltaResult(p *ScenarioResult, matches func(spec.CheckResult) bool) bool
 	})
 }
 
-// failsTiming reports whether the scenario of p must be replayed because of c; see
+// failsTiming reports whether a replay of the scenario of p is needed because of c; see
 // [timingSensitiveCheck]. It returns false if the check is not selected, if the agent does not
 // follow the test prompts (docs/prompts.md), or if the conversation is empty, incomplete or
 // trimmed. It evaluates p if that has not been done before.

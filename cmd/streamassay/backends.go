@@ -173,6 +173,9 @@ func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error
 		case k.syntax == openAISyntax:
 			base, err := url.Parse(rest)
 			location, valid = rest, err == nil && (base.Scheme == "http" || base.Scheme == "https") && base.Host != ""
+			if !valid {
+				return k, "", f.usageError(errors.New("must be openai:BASE_URL (e.g. openai:http://127.0.0.1:8000/v1)"))
+			}
 		case strings.TrimSpace(rest) == "":
 			return k, "", f.usageError(fmt.Errorf("the part after %q is missing, want %s", name+":", f.syntax()))
 		default:

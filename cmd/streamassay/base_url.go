@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -37,7 +38,13 @@ func parseBase(name, text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return fail("must be a base URL that begins with http:// or https:// (e.g. http://127.0.0.1:8080)")
 	}
+	if strings.TrimSpace(text) != text {
+		return fail("begins or ends with white space (e.g. http://127.0.0.1:8080)")
+	}
 	u, err := url.Parse(text)
+	if e, ok := errors.AsType[*url.Error](err); ok && !strings.Contains(text, "@") { // no credentials
+		return fail("is not a valid URL: %v (e.g. http://127.0.0.1:8080)", e.Err)
+	}
 	if err != nil {
 		return fail("is not a valid URL (e.g. http://127.0.0.1:8080)")
 	}

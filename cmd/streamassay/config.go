@@ -143,6 +143,10 @@ func configItems(data []byte) ([]configTarget, error) {
 	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
 		return nil, fmt.Errorf(":%d: second YAML document, want only one", file.Docs[1].Body.GetToken().Position.Line)
 	}
+	if len(file.Docs) > 0 && file.Docs[0].Body != nil && file.Docs[0].Body.Type() == ast.SequenceType {
+		return nil, fmt.Errorf(":%d: got a list, want a mapping: put `targets:` before the list",
+			file.Docs[0].Body.GetToken().Position.Line)
+	}
 	var raw yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(data, &raw, yaml.UseOrderedMap()); err != nil {
 		return nil, yamlError(err)
@@ -156,6 +160,9 @@ func configItems(data []byte) ([]configTarget, error) {
 	for _, field := range raw {
 		key := fmt.Sprint(field.Key)
 		if key != "targets" {
+			if slices.ContainsFunc(targetFlags, func(o optionDeclaration) bool { return o.fieldName() == key }) {
+				return nil, fmt.Errorf(":%d: %s is a field of a target: put it into the items of targets", lines[key], key)
+			}
 			return nil, fmt.Errorf(":%d: unknown field %q%s", lines[key], key, near.Suggest(key, []string{"targets"}))
 		}
 		var ok bool

@@ -220,7 +220,8 @@ func checkSide(word string) error {
 		return nil
 	}
 	if _, err := os.Stat(word); err != nil {
-		return usageError("%s: %v (a base URL must begin with http:// or https://)", word, withoutPath(err))
+		return usageError("%s: %v (a base URL must begin with http:// or https://; the embedded server is called %q)",
+			word, withoutPath(err), referenceName)
 	}
 	return nil
 }

@@ -14,14 +14,32 @@ import (
 )
 
 // checkCommand returns a usage error if the first element of args is neither a flag nor the name of
-// a command of root. It must be called before flags are parsed, because the valid flags depend on
-// the command.
+// a command of root, or if checkDashes returns an error. It must be called before flags are parsed,
+// because the valid flags depend on the command.
 func checkCommand(root *cobra.Command, args []string) error {
+	if err := checkDashes(args); err != nil {
+		return err
+	}
 	// Names such as "__complete" are hidden commands of cobra.
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") {
 		return nil
 	}
 	return checkSubcommand(root, args[0])
+}
+
+// checkDashes returns a usage error if one of args, up to the first "--", begins with a dash that is
+// not a hyphen, which word processors and web pages put in the place of hyphens.
+func checkDashes(args []string) error {
+	for _, arg := range args {
+		name := strings.TrimLeft(arg, "-\u2010\u2011\u2012\u2013\u2014\u2212")
+		switch dashes := strings.TrimSuffix(arg, name); {
+		case arg == "--":
+			return nil
+		case strings.Trim(dashes, "-") != "":
+			return usageError("%s begins with a dash that is not a hyphen: write --%s", arg, name)
+		}
+	}
+	return nil
 }
 
 // checkSubcommand returns a usage error if word is not the name or an alias of a subcommand of
@@ -41,6 +59,9 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	}
 	if slices.Contains([]string{"check", "script", "scripts"}, word) {
 		return usageError("unknown command %q; to check a script: streamassay mock --check FILE", word)
+	}
+	if slices.Contains([]string{"version", "v"}, word) {
+		return usageError("unknown command %q; to print the version: streamassay --version", word)
 	}
 	if slices.Contains([]string{"test", "verify", "conformance"}, word) || strings.Contains(word, "://") {
 		return usageError("unknown command %q; to test a server: streamassay run TARGET", word)
@@ -86,6 +107,8 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 		return usageError("unknown flag: --%s; scripts are arguments: streamassay mock FILE", name)
 	case name == "replay" || name == "recordings":
 		return usageError("unknown flag: --%s; recordings are arguments: streamassay mock DIR", name)
+	case slices.Contains([]string{"port", "host", "listen", "bind"}, name) && cmd.Flags().Lookup("addr") != nil:
+		return usageError("unknown flag: --%s; to choose the address: --addr HOST:PORT", name)
 	}
 	help := fmt.Sprintf(" (%s --help lists the flags)", cmd.CommandPath())
 	unknown := unknownFlags(cmd, name, args)
@@ -216,6 +239,10 @@ func checkPaths(paths []string) error {
 	for i, path := range paths {
 		if path == "" {
 			return usageError("file %d of %d has an empty name", i+1, len(paths))
+		}
+		if strings.HasPrefix(path, "http://") || strings.HasPrefix(path, "https://") {
+			return usageError("%s is a URL, want a file; to test a server: streamassay run URL; "+
+				"to record its responses: streamassay mock --record URL", withoutSecrets(path))
 		}
 	}
 	return nil

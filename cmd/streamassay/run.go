@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/internal/identity"
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -74,7 +75,11 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
   streamassay run --config targets.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("run takes at most one TARGET, got %q too", args[1])
+				hint := ""
+				if strings.HasPrefix(args[1], "Bearer") || strings.HasPrefix(args[0], "Bearer") {
+					hint = ": a header with a space needs quotes, as in --header 'Authorization: Bearer T'"
+				}
+				return usageError("run takes at most one TARGET, got %q too%s", args[1], hint)
 			}
 			return nil
 		},
@@ -83,6 +88,10 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 				if t.URL = args[0]; t.URL == "" {
 					return usageError("TARGET is empty: want a base URL (e.g. http://127.0.0.1:8080) or %q, the embedded server",
 						referenceName)
+				}
+				hint := near.Suggest(t.URL, []string{referenceName})
+				if t.URL != referenceName && strings.HasPrefix(hint, "; did you mean") {
+					return usageError("TARGET %q is not a base URL%s", t.URL, hint)
 				}
 			}
 			bar := newProgress(sh, 0)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -79,8 +80,8 @@ func (l *listenFlags) checkUpstream(flag string, upstream *url.URL) error {
 }
 
 // checkAddress returns the host of address, the value of the named flag. It returns a usage error
-// if address is not HOST:PORT or if a numeric port is out of range. It accepts any service name as
-// the port. The argument flag is the name with its dashes; example is a remark that ends the error,
+// if address is not HOST:PORT, or if the port is out of range or neither a number nor the name of a
+// service. The argument flag is the name with its dashes; example is a remark that ends the error,
 // such as "(e.g. 127.0.0.1:4010)".
 func checkAddress(flag, address, example string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
@@ -90,6 +91,9 @@ func checkAddress(flag, address, example string) (host string, err error) {
 	n, err := strconv.Atoi(port)
 	if errors.Is(err, strconv.ErrRange) || err == nil && (n < 0 || n > 65535) {
 		return "", usageError("%s %s has port %s, which is out of range (0 to 65535)", flag, address, port)
+	}
+	if _, serviceErr := net.LookupPort("tcp", port); err != nil && serviceErr != nil {
+		return "", usageError("%s %s: the port %q is not a number from 0 to 65535", flag, address, port)
 	}
 	return host, nil
 }
@@ -116,13 +120,27 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
+// listenAdvice returns what to do about err, an error of [net.Listen], in parentheses after a space.
+// It returns "" if the cause is not one of the usual ones.
+func listenAdvice(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return " (choose another port; port 0 picks a free one)"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return " (this machine does not have this address)"
+	case errors.Is(err, syscall.EACCES):
+		return " (choose a port above 1023)"
+	}
+	return ""
+}
+
 // listen listens on the address of --addr. It returns a usage error if the address cannot be used.
 // If secured is false, which means that requests are not authenticated, the address must also
 // resolve to a loopback address.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
-		return nil, usageError("--addr %s: %v", l.addr, errors.Unwrap(err))
+		return nil, usageError("--addr %s: %v%s", l.addr, errors.Unwrap(err), listenAdvice(err))
 	}
 	if at, ok := ln.Addr().(*net.TCPAddr); !secured && ok && !at.IP.IsLoopback() { // "localhost" may resolve to anything
 		_ = ln.Close()

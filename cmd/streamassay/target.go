@@ -194,7 +194,9 @@ func (t targetOptions) checkGlobsMatch(known []string, noun string) error {
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
 				if suites.IsSequence(glob) {
-					noun += fmt.Sprintf("; %s is %d", t.source.settingName("sequences"), t.suite.Sequences)
+					noun += fmt.Sprintf("; %s is %d, so there are no more", t.source.settingName("sequences"), t.suite.Sequences)
+				} else if strings.Contains(glob, ",") {
+					noun += "; commas do not separate: give " + name + " several times"
 				}
 				return usageError("%s %q matches no %s", name, glob, noun)
 			}

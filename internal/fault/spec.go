@@ -90,6 +90,10 @@ func ByName(name string) (*Fault, error) {
 	if first, rest, ok := strings.Cut(name, " "); ok && slices.Contains(names, first) {
 		return nil, fmt.Errorf("fault %s: want a semicolon before %q", first, strings.TrimSpace(rest))
 	}
+	if strings.Contains(name, "=") {
+		return nil, fmt.Errorf("unknown fault %q: parameters follow a fault after a semicolon, as in \"abort; event=3\"",
+			name)
+	}
 	return nil, fmt.Errorf("unknown fault %q%s", name, near.Suggest(name, names))
 }
 

@@ -65,8 +65,8 @@ func editStream(begin func(a Args) func(n int, frame []byte) []byte) func(Args) 
 }
 
 // replaceComments returns a value for [Fault.NewEffect]. The effect replaces each comment of the
-// stream with the argument comment, a text that includes the colon and the blank line, such as ":
-// still here\n\n". If comment is "", the comments of the stream are omitted.
+// stream with comment, a text such as ": still here\n\n" that includes the colon and the blank
+// line. If comment is "", the comments of the stream are omitted.
 func replaceComments(comment string) func(Args) Effect {
 	return editStream(func(Args) func(int, []byte) []byte {
 		return func(n int, frame []byte) []byte {

@@ -303,8 +303,8 @@ func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
-// run, note returns the runFacts of that run. For any other request, and for an unknown run, it
-// returns the zero runFacts.
+// run, note returns the runFacts of that run; if the run is unknown, only the field readers is set.
+// For any other request, note returns the zero runFacts.
 func (h *serverHistory) note(v parsedRequest) runFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -49,7 +49,9 @@ type Report struct {
 	Outcomes       []Outcome          // one for each mutant and dialect that was run, in the order of Mutants
 	InvalidReasons []string           // why the outcomes prove nothing; empty if they are valid
 	Retried        int                // number of repeated runs, including those of correct servers and the canary
-	IsComplete     bool               // the RunOptions select every mutant in every one of their dialects to which it applies
+	// IsComplete is true if the RunOptions select every mutant in every one of their dialects to
+	// which it applies.
+	IsComplete bool
 }
 
 // A job is one run of the suite in a dialect. The suite runs against the mutant or, if mutant is

@@ -229,7 +229,7 @@ the terminal event.`,
 }
 
 // CancelAffectsNamedRunOnly judges whether a run continues after a cancel request that does not
-// apply to it: a request that canceled another run, or one that the server refused. It judges runs
+// cancel it: a request that canceled another run, or one that the server refused. It judges runs
 // that were not canceled and whose prompt sets a duration (see scriptedDuration), if the cancel
 // request was sent in the first half of that duration.
 var CancelAffectsNamedRunOnly = &spec.Check{

@@ -270,6 +270,10 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 		}
 		got := fmt.Sprint(k.Got)
 		return "has the unknown value " + quoteTruncated(got) + near.Suggest(got, known)
+	case *kind.Type:
+		want := strings.NewReplacer("array", "a list", "object", "an object", "string", "a string", "number", "a number",
+			"integer", "an integer", "boolean", "true or false", "null", "null")
+		return fmt.Sprintf("is %s, want %s", want.Replace(k.Got), want.Replace(strings.Join(k.Want, " or ")))
 	}
 	return "is not valid: " + violated.LocalizedString(message.NewPrinter(language.English))
 }

@@ -208,7 +208,6 @@ type Config struct {
 	// DeadAfter is the time without a heartbeat after which a process that shares the store counts
 	// as gone, so that ClaimOrphans returns its runs. 0 means 3 s.
 	DeadAfter time.Duration
-	Now       func() time.Time // returns the current time; nil means time.Now
 	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible
 	// tests. If nil, tags begin at a random number.
 	ThreadTag func(thread string) uint32

@@ -40,6 +40,9 @@ var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 func Open(path string) (*Transcript, error) {
 	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
 	if !ok {
+		if name, isRequest := strings.CutSuffix(path, ".request.json"); isRequest {
+			return nil, fmt.Errorf("%s: is read together with %s.http: give that file only", path, name)
+		}
 		return nil, fmt.Errorf("%s: unknown kind of recording (want a name that ends with .txtar, .http, .sse or .har)", path)
 	}
 	data, err := readFile(path)
