@@ -112,7 +112,7 @@ func (d *decoder) checkSchema(root ast.Node, value any) (locations [][]string) {
 		problems = append(problems, d.problem(v.node, Error, "%s", v.message))
 		locations = append(locations, v.location)
 	}
-	slices.SortFunc(problems, Problem.compare)
+	slices.SortStableFunc(problems, Problem.compare)
 	for _, p := range slices.Compact(problems) { // several keywords of one schema may have the same message
 		d.add(p)
 	}
