@@ -68,7 +68,7 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 func addFailed(found map[string]bool, e spec.Evaluation) {
 	for _, r := range e.Results {
 		if r.Verdict == spec.Failed && len(r.Findings) > 0 || r.Verdict == spec.Warned {
-			found[r.Obligation.Check.ID] = true
+			found[r.PlannedCheck.Check.ID] = true
 		}
 	}
 }
@@ -82,7 +82,7 @@ func expectedChecks(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 			return nil
 		}
 	}
-	for _, o := range d.Plan(rules.All).Obligations {
+	for _, o := range d.Plan(rules.All).PlannedChecks {
 		if o.Level() != spec.May && slices.Contains(f.Checks, o.Check.ID) {
 			checks = append(checks, o.Check.ID)
 		}

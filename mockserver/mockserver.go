@@ -67,7 +67,7 @@ type Server struct {
 	streams    liveStreams                    // the open streams
 	variations limitedMap[variationCacheKey, *vary.Variation]
 	store      state.Resetter    // the store of backend
-	backend    backendServer     // the reference server
+	backend    referenceHandler  // the reference server
 	handler    http.Handler      // the method serve, wrapped in the handler of package middleware
 	basePaths  map[string]string // results of BasePath, by the names of the dialects
 
@@ -76,8 +76,8 @@ type Server struct {
 	requestCount atomic.Uint64 // requests so far; see requestID
 }
 
-// A backendServer is a *reference.Server or, for several dialects, a *reference.DialectMux.
-type backendServer interface {
+// A referenceHandler is a *reference.Server or, for several dialects, a *reference.DialectMux.
+type referenceHandler interface {
 	http.Handler
 	Shutdown(context.Context) error
 }

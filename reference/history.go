@@ -10,11 +10,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory responds with the messages of one day (in UTC) of a conversation. This is the latest
-// day with messages or, if the request names a day, the latest day with messages before that day.
+// serveHistory responds with the messages that a conversation has on one day (in UTC): the latest
+// day with messages or, if the request names a day, the latest one before that day. If there is no
+// such day, the history is empty.
+//
 // If the request names no conversation, serveHistory uses the one in which the user most recently
-// started a run. If the user has not started any run, the history is empty. serveHistory refuses a
-// request for a conversation that does not exist or belongs to another user.
+// started a run; if there is none, the history is empty. If the named conversation does not exist
+// or belongs to another user, serveHistory sends the refusal that the dialect's document describes.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {

@@ -147,7 +147,7 @@ func (s *Server) serveListen(c *requestContext) {
 	}
 	defer l.release()
 	if s.cfg.EventSource && l.position > 0 && l.isComplete() {
-		s.writeResponse(c, dialect.EncodedResponse{Status: http.StatusNoContent})
+		s.writeResponse(c, dialect.NonStreamResponse{Status: http.StatusNoContent})
 		return
 	}
 	l.stream()

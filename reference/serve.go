@@ -168,7 +168,7 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if req.Method == http.MethodOptions {
-		s.writeResponse(c, dialect.EncodedResponse{Status: http.StatusNoContent})
+		s.writeResponse(c, dialect.NonStreamResponse{Status: http.StatusNoContent})
 		return
 	}
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
@@ -225,7 +225,7 @@ func (s *Server) openStream(c *requestContext) (release func(), ok bool) {
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
 // writeResponse sends the encoded response a to the client and counts it in the metrics.
-func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
+func (s *Server) writeResponse(c *requestContext, a dialect.NonStreamResponse) {
 	name, w := c.op.Name, c.w
 	if c.unrouted {
 		name = metrics.OtherOperation
@@ -273,7 +273,7 @@ func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),
 	}
-	a := dialect.EncodedResponse{MediaType: "text/plain", Body: []byte(text)}
+	a := dialect.NonStreamResponse{MediaType: "text/plain", Body: []byte(text)}
 	for _, op := range []*dialect.Operation{c.op, s.defaultOperation} {
 		encodes := func(as int) bool {
 			problem.StatusCode, problem.Created = as, op.FormatTime(spec.Problem, "created", s.cfg.Now())

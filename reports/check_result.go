@@ -26,14 +26,14 @@ const maxPointer = 512
 // have.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.CheckResult) Check {
 	c := Check{
-		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
+		ID: r.PlannedCheck.Check.ID, Title: r.PlannedCheck.Check.Title(), Level: r.PlannedCheck.Level(), Scenario: scenario,
 		Verdict: r.Verdict, Judged: r.Judged, Note: boundedText([]byte(r.Note), MaxRaw), Dropped: r.Dropped,
 		Findings: []Finding{}, Requirements: []string{}, Requests: len(t.Exchanges),
 	}
 	if c.Judged == 0 && (c.Verdict == spec.Warned || c.Verdict == spec.Failed) {
 		c.Judged = 1
 	}
-	for _, requirement := range r.Obligation.Requirements {
+	for _, requirement := range r.PlannedCheck.Requirements {
 		c.Requirements = append(c.Requirements, requirement.ID)
 	}
 	for _, f := range r.Findings {
@@ -135,7 +135,7 @@ func RequirementResults(catalogue []spec.Requirement, results []spec.CheckResult
 	}
 	catalogue = slices.Clone(catalogue)
 	for _, r := range results {
-		for _, requirement := range r.Obligation.Requirements {
+		for _, requirement := range r.PlannedCheck.Requirements {
 			worst[requirement.ID] = worseOfRequirement(worst[requirement.ID], r.VerdictOn(requirement))
 			if !known[requirement.ID] {
 				known[requirement.ID] = true

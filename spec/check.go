@@ -61,7 +61,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // A Pass is the application of one check to one conversation. The check reports its judgements by
 // calling [Pass.Judge].
 type Pass struct {
-	obligation PlannedCheck
+	planned PlannedCheck
 	judged     map[string]int // number of judgements by requirement id; the key "" is for those without one
 	violated   map[string]int // number of failed judgements, with the same keys
 	findings   []Finding
@@ -99,7 +99,7 @@ const MaxFindings = 50
 // The verdict on a check that never calls Judge is [Silent], not [Passed].
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
-		e.Requirement = p.obligation.requirementFor(e)
+		e.Requirement = p.planned.requirementFor(e)
 	}
 	p.judged[e.Requirement]++
 	if ok {
@@ -120,13 +120,13 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 
 // Judges reports whether the check of this pass judges the requirement with the given id.
 func (p *Pass) Judges(requirement string) bool {
-	return p.obligation.requirementByID(requirement).ID == requirement
+	return p.planned.requirementByID(requirement).ID == requirement
 }
 
 // Level returns the level of the requirement with the given id. If the check does not judge that
 // requirement, Level returns the strictest level of the requirements that the check judges.
 func (p *Pass) Level(requirement string) Level {
-	return p.obligation.requirementByID(requirement).Level
+	return p.planned.requirementByID(requirement).Level
 }
 
 // Limits on the message of a finding, which keep reports readable. formatMessage cuts off what
@@ -175,15 +175,15 @@ func truncate(s string, limit int) string {
 }
 
 // Run applies the checks of a plan to the events of one conversation. The evaluation that it
-// returns has one result for each obligation of the plan, in the same order. If onFinding is not
-// nil, Run calls it as soon as a finding is made, with the finding and the obligation whose check
-// made it. Findings beyond [MaxFindings] are not reported to onFinding.
+// returns has one result for each planned check of the plan, in the same order. If onFinding is not
+// nil, Run calls it as soon as a finding is made, with the planned check that made it and the
+// finding. Findings beyond [MaxFindings] are not reported to onFinding.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(PlannedCheck, Finding)) Evaluation {
-	passes := make([]Pass, len(plan.Obligations))
-	checks := make([]eventObserver, len(plan.Obligations))
+	passes := make([]Pass, len(plan.PlannedChecks))
+	checks := make([]eventObserver, len(plan.PlannedChecks))
 	state := &sharedState{shared: map[sharedValueKey]any{}}
-	for i, d := range plan.Obligations {
-		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
+	for i, d := range plan.PlannedChecks {
+		passes[i] = Pass{planned: d, judged: map[string]int{}, violated: map[string]int{}, run: state}
 		if onFinding != nil {
 			passes[i].onFinding = func(f Finding) { onFinding(d, f) }
 		}
@@ -201,7 +201,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(PlannedCheck, Finding
 	for _, f := range state.atEnd {
 		f()
 	}
-	for i, d := range plan.Obligations {
+	for i, d := range plan.PlannedChecks {
 		progress.Results = append(progress.Results, newResult(d, passes[i]))
 	}
 	return progress.Evaluation

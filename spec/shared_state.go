@@ -33,7 +33,7 @@ func (p *Pass) AtEnd(f func()) { p.run.atEnd = append(p.run.atEnd, f) }
 // check call [Pass.AtEnd], the check must call Shared first, so that the function given by create
 // is called first.
 func Shared[T any](p *Pass, name string, create func() (value T, observe func(Event))) T {
-	key := sharedValueKey{name: name, allPrincipals: p.obligation.Check.AllPrincipals}
+	key := sharedValueKey{name: name, allPrincipals: p.planned.Check.AllPrincipals}
 	if value, ok := p.run.shared[key]; ok {
 		return value.(T)
 	}

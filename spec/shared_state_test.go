@@ -24,7 +24,7 @@ func TestShared(t *testing.T) {
 			return func(spec.Event) { log = append(log, fmt.Sprintf("%s sees %d", id, *count)) }
 		}}}
 	}
-	plan := spec.Plan{Obligations: []spec.PlannedCheck{check("a", false), check("b", false), check("c", true)}}
+	plan := spec.Plan{PlannedChecks: []spec.PlannedCheck{check("a", false), check("b", false), check("c", true)}}
 	spec.Run(plan, slices.Values([]spec.Event{
 		{Kind: spec.RunStart}, {Kind: spec.RunStart, Principal: spec.OtherUser}, {Kind: spec.RunEnd},
 	}), nil)

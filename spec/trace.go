@@ -69,23 +69,23 @@ type Response struct {
 	Reason   string // the reason phrase, HTTP/1 only
 	Header   Header
 	Body     []byte // transfer coding removed, content coding kept
-	Framing  Framing
+	Framing  BodyFraming
 	Arrivals []Arrival // when the parts of the body arrived; nil if unknown
 	End      error     // nil if the body is complete, else the reason, such as ErrTruncated
 	Trailer  Header
 }
 
-// A Framing is the way in which a server marks the end of a body (RFC 9112 section 6.3).
-type Framing string
+// A BodyFraming is the way in which a server marks the end of a body (RFC 9112 section 6.3).
+type BodyFraming string
 
 // The framings of bodies. With FramingClose a truncated body looks like a complete one.
 const (
-	FramingUnknown Framing = ""
-	FramingNone    Framing = "none"    // no body is allowed (204, 304, HEAD)
-	FramingLength  Framing = "length"  // Content-Length
-	FramingChunked Framing = "chunked" // Transfer-Encoding: chunked
-	FramingClose   Framing = "close"   // until the connection closes
-	FramingHTTP2   Framing = "h2"      // END_STREAM
+	FramingUnknown BodyFraming = ""
+	FramingNone    BodyFraming = "none"    // no body is allowed (204, 304, HEAD)
+	FramingLength  BodyFraming = "length"  // Content-Length
+	FramingChunked BodyFraming = "chunked" // Transfer-Encoding: chunked
+	FramingClose   BodyFraming = "close"   // until the connection closes
+	FramingHTTP2   BodyFraming = "h2"      // END_STREAM
 )
 
 // An Arrival records when a part of a body arrived. The client had received the first End bytes of

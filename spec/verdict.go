@@ -85,25 +85,25 @@ type PlannedCheck struct {
 
 // A Plan lists the checks by which a target is judged, each with the requirements that it judges.
 type Plan struct {
-	Obligations []PlannedCheck
-	HasRunStart bool // the dialect has the kind [RunStart]
-	HasRunEnd   bool // the dialect has the kind [RunEnd]
+	PlannedChecks []PlannedCheck
+	HasRunStart   bool // the dialect has the kind [RunStart]
+	HasRunEnd     bool // the dialect has the kind [RunEnd]
 }
 
-// NewPlan returns the plan for judging a target by the given checks. It has one obligation for each
-// check that at least one requirement of the catalogue names. The obligation contains all
-// requirements that name the check. The parameter kinds lists the kinds of the dialect's events.
+// NewPlan returns the plan for judging a target by those of the given checks that at least one
+// requirement of the catalogue names. Each planned check contains all requirements that name the
+// check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
-		obligation := PlannedCheck{Check: c}
+		planned := PlannedCheck{Check: c}
 		for _, r := range catalogue {
 			if slices.Contains(r.Checks, c.ID) {
-				obligation.Requirements = append(obligation.Requirements, r)
+				planned.Requirements = append(planned.Requirements, r)
 			}
 		}
-		if len(obligation.Requirements) > 0 {
-			d.Obligations = append(d.Obligations, obligation)
+		if len(planned.Requirements) > 0 {
+			d.PlannedChecks = append(d.PlannedChecks, planned)
 		}
 	}
 	return d
@@ -111,13 +111,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 
 // NewClientPlan returns the plan for judging clients by the given checks. The parameter catalogue
 // contains the requirements on clients, server those on servers, and kinds lists the kinds of the
-// dialect's events. As in [NewPlan], a check has an obligation if a requirement in catalogue names
-// it.
+// dialect's events. As in [NewPlan], a check is planned if a requirement in catalogue names it.
 //
-// A check of clients whose field Needs is empty always has an obligation. If no requirement names
-// it, the obligation gets a requirement of level [Must] whose ID is "". The obligation of a check
-// with ReadsDocument also contains all requirements in server, because the document refers to these
-// where it describes requests.
+// A check of clients whose field Needs is empty is always planned. If no requirement names it, it
+// is planned with a requirement of level [Must] whose ID is "". A planned check with ReadsDocument
+// also contains all requirements in server, because the document refers to these where it describes
+// requests.
 func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kind) Plan {
 	catalogue = slices.Clone(catalogue)
 	for _, c := range checks {
@@ -127,17 +126,17 @@ func NewClientPlan(checks []*Check, catalogue, server []Requirement, kinds []Kin
 		}
 	}
 	plan := NewPlan(checks, catalogue, kinds)
-	for i, o := range plan.Obligations {
+	for i, o := range plan.PlannedChecks {
 		if o.Check.ReadsDocument {
-			plan.Obligations[i].Requirements = append(o.Requirements, server...)
+			plan.PlannedChecks[i].Requirements = append(o.Requirements, server...)
 		}
 	}
 	return plan
 }
 
 // Requirement returns the requirement that f, a finding of the check, violates. This is the
-// requirement with the id f.Event.Requirement. If the obligation has no requirement with that id,
-// in particular if the id is "", Requirement returns the strictest requirement of the obligation.
+// requirement with the id f.Event.Requirement. If the planned check has no requirement with that id,
+// in particular if the id is "", Requirement returns the strictest requirement of the planned check.
 func (d PlannedCheck) Requirement(f Finding) Requirement {
 	return d.requirementByID(f.Event.Requirement)
 }
@@ -180,7 +179,7 @@ func (d PlannedCheck) requirementFor(e Event) string {
 	return ""
 }
 
-// Level returns the strictest level among the requirements of the obligation.
+// Level returns the strictest level among the requirements of d.
 func (d PlannedCheck) Level() Level {
 	return d.requirementByID("").Level
 }
@@ -211,22 +210,22 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 
 // A CheckResult is the outcome of one check for one conversation.
 type CheckResult struct {
-	Obligation PlannedCheck
-	Verdict    Verdict
-	Judged     int // number of judgements
-	Findings   []Finding
-	Dropped    int    // number of findings beyond [MaxFindings]
-	Note       string // explanation of a verdict that has no finding
+	PlannedCheck PlannedCheck
+	Verdict      Verdict
+	Judged       int // number of judgements
+	Findings     []Finding
+	Dropped      int    // number of findings beyond [MaxFindings]
+	Note         string // explanation of a verdict that has no finding
 
 	judged      map[string]int  // number of judgements by requirement id; the key "" is for those without one
 	unexercised map[string]bool // ids of the requirements that BreakPromise marked as violated
 	overruled   bool            // Overrule was called, so Verdict applies to every requirement
 }
 
-// newResult returns the result for the obligation d, computed from the judgements and findings that
+// newResult returns the result for the planned check d, computed from the judgements and findings that
 // its check recorded in p. It leaves out findings about requirements of level [May].
 func newResult(d PlannedCheck, p Pass) CheckResult {
-	r := CheckResult{Obligation: d, judged: map[string]int{}}
+	r := CheckResult{PlannedCheck: d, judged: map[string]int{}}
 	for id, n := range p.judged {
 		// A permission that was not used is not a judgement.
 		if d.requirementByID(id).Level.FailureVerdict() == Silent {
@@ -251,7 +250,7 @@ func newResult(d PlannedCheck, p Pass) CheckResult {
 	return r
 }
 
-// VerdictOn returns the verdict on one requirement of the obligation. If [CheckResult.Overrule] was
+// VerdictOn returns the verdict on one requirement of the planned check. If [CheckResult.Overrule] was
 // called, this is the verdict given to Overrule. Otherwise it is the worst of the following:
 //   - [Silent]
 //   - [Passed], if a judgement names the requirement, or if there are judgements and none of them
@@ -285,12 +284,12 @@ func (r *CheckResult) Overrule(v Verdict, why string) {
 }
 
 // BreakPromise records that a scenario did not exercise the check although the scenario was
-// expected to. It marks as violated each requirement of the obligation on which the verdict is
+// expected to. It marks as violated each requirement of the planned check on which the verdict is
 // [Silent], except those of level [May], and raises the verdict according to their levels.
 // BreakPromise reports whether it marked any. If so, the text why becomes the note of the result.
 func (r *CheckResult) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
-	for _, requirement := range r.Obligation.Requirements {
+	for _, requirement := range r.PlannedCheck.Requirements {
 		if cost := requirement.Level.FailureVerdict(); cost > Silent && r.VerdictOn(requirement) == Silent {
 			unexercised[requirement.ID] = true
 			r.Verdict = max(r.Verdict, cost)
@@ -304,7 +303,7 @@ func (r *CheckResult) BreakPromise(why string) bool {
 
 // Add adds a finding to the result that the check itself does not make, such as that a reply lacks
 // the promised text. The event e is the evidence. The field e.Requirement is the id of the violated
-// requirement; if it is "", the strictest requirement of the obligation counts as violated. Add
+// requirement; if it is "", the strictest requirement of the planned check counts as violated. Add
 // raises the verdict according to the level of that requirement. The message of the finding is
 // formatted as by fmt.Sprintf.
 func (r *CheckResult) Add(e Event, format string, args ...any) {
@@ -315,7 +314,7 @@ func (r *CheckResult) Add(e Event, format string, args ...any) {
 	r.Judged++
 	f := Finding{Event: e, Message: fmt.Sprintf(format, args...)}
 	r.Findings = append(r.Findings, f)
-	r.Verdict = max(r.Verdict, r.Obligation.Requirement(f).Level.FailureVerdict())
+	r.Verdict = max(r.Verdict, r.PlannedCheck.Requirement(f).Level.FailureVerdict())
 }
 
 // An Evaluation holds the results of all checks for one conversation, and the facts that decide

@@ -156,9 +156,9 @@ func (t *Conversation) canSend(template string) bool {
 	return t.HasTemplate(template) && !t.target.lacksCapability(capability)
 }
 
-// sendAsEach builds a request from the template with the given name and from e, and sends it once
-// as each principal in others. If the template starts runs, each request has a new run id, and
-// t.Run is then the last of these ids.
+// sendAsEach sends one request as each principal in others. It builds each of them from the
+// template with the given name and the values in e, which replace the placeholders. If the template
+// starts runs, each request has a new run id, and t.Run is then the last of these ids.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {

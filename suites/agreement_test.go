@@ -158,11 +158,11 @@ var durations = regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`)
 func conclusions(d *dialect.Dialect, trace spec.Trace) (all []string) {
 	h := spec.Run(d.Plan(rules.All), d.Events(trace), nil)
 	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
-		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.Obligation.Check.ID, r.Verdict, r.Judged))
+		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.PlannedCheck.Check.ID, r.Verdict, r.Judged))
 		for _, f := range r.Findings {
 			e := f.Event
 			all = append(all, fmt.Sprintf("finding of %s: exchange %d event %d line %d offset %d: %s",
-				r.Obligation.Check.ID, e.Exchange, e.Frame, e.Line, e.Offset, durations.ReplaceAllString(f.Message, "T")))
+				r.PlannedCheck.Check.ID, e.Exchange, e.Frame, e.Line, e.Offset, durations.ReplaceAllString(f.Message, "T")))
 		}
 	}
 	return all

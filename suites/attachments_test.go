@@ -51,7 +51,7 @@ func hand(t *testing.T, d *uploadServer, name string, lacks ...string) (found, s
 			sameAgain(t, p)
 		}
 		for _, r := range p.Evaluation.Results {
-			for _, law := range r.Obligation.Requirements {
+			for _, law := range r.PlannedCheck.Requirements {
 				got[law.ID] = max(got[law.ID], r.VerdictOn(law))
 			}
 		}
@@ -187,8 +187,8 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		}
 		for _, p := range parts {
 			for _, r := range p.Evaluation.Results {
-				if r.Verdict > spec.Passed && strings.HasPrefix(r.Obligation.Check.ID, "attachment.") {
-					t.Errorf("%s %s: %v", r.Obligation.Check.ID, r.Verdict, r.Findings)
+				if r.Verdict > spec.Passed && strings.HasPrefix(r.PlannedCheck.Check.ID, "attachment.") {
+					t.Errorf("%s %s: %v", r.PlannedCheck.Check.ID, r.Verdict, r.Findings)
 				}
 			}
 		}

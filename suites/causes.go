@@ -211,19 +211,19 @@ func (d *CauseAnalysis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
-			judged[r.Obligation.Check.ID] = judged[r.Obligation.Check.ID] || r.Judged > 0 || len(r.Findings) > 0
+			judged[r.PlannedCheck.Check.ID] = judged[r.PlannedCheck.Check.ID] || r.Judged > 0 || len(r.Findings) > 0
 		}
 	}
 	checks := make([]map[string]bool, len(d.Causes))
 	for i, p := range parts {
 		for k, r := range p.Evaluation.Results {
 			for n, c := range d.Causes {
-				if c.explainsResult(p, r, judged[r.Obligation.Check.ID]) {
+				if c.explainsResult(p, r, judged[r.PlannedCheck.Check.ID]) {
 					d.causeOf[[2]int{i, k}] = n
 					if checks[n] == nil {
 						checks[n] = map[string]bool{}
 					}
-					checks[n][r.Obligation.Check.ID] = true
+					checks[n][r.PlannedCheck.Check.ID] = true
 					break
 				}
 			}

@@ -93,7 +93,7 @@ func (t *Target) combinations() (all []*combination) {
 	if !t.isScripted || !scenario.AppliesTo(t.Dialect) {
 		return nil
 	}
-	some, n := len(t.Only) == 0 || len(t.plan(scenario).Obligations) > 0, defaultCombinations
+	some, n := len(t.Only) == 0 || len(t.plan(scenario).PlannedChecks) > 0, defaultCombinations
 	switch {
 	case t.Deep || slices.ContainsFunc(t.Only, IsCombination):
 		n = MaxCombinations

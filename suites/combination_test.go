@@ -53,7 +53,7 @@ func TestCombinationIsSimplified(t *testing.T) {
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
 			if len(r.Findings) > 0 {
-				found = append(found, p.Scenario.Name+": "+r.Obligation.Check.ID+" "+p.Scenario.Doc)
+				found = append(found, p.Scenario.Name+": "+r.PlannedCheck.Check.ID+" "+p.Scenario.Doc)
 			}
 		}
 	}

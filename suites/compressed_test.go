@@ -72,9 +72,9 @@ func TestCompressed(t *testing.T) {
 		for _, p := range parts {
 			for _, r := range p.Evaluation.Results {
 				for _, f := range r.Findings {
-					t.Errorf("%s: %s: %s", name, r.Obligation.Check.ID, f.Message)
+					t.Errorf("%s: %s: %s", name, r.PlannedCheck.Check.ID, f.Message)
 				}
-				judged = judged || r.Obligation.Check.ID == "wire.flushes" && r.Verdict == spec.Passed
+				judged = judged || r.PlannedCheck.Check.ID == "wire.flushes" && r.Verdict == spec.Passed
 			}
 		}
 		if !judged || compressed.Load() == 0 {

@@ -58,7 +58,7 @@ func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 		}
 		sameAgain(t, p)
 		for _, r := range p.Evaluation.Results {
-			for _, law := range r.Obligation.Requirements {
+			for _, law := range r.PlannedCheck.Requirements {
 				made := strings.HasPrefix(law.ID, "runs.history.") // a door keeps nothing
 				if v := r.VerdictOn(law); v > spec.Passed && !made || v > spec.Silent && about(law.ID) {
 					got[law.ID] = max(got[law.ID], v)

@@ -25,7 +25,7 @@ func TestEveryRequirementIsHeard(t *testing.T) {
 			heard := map[string]bool{}
 			for _, p := range referenceRun(t, name) {
 				for _, r := range p.Evaluation.Results {
-					for _, l := range r.Obligation.Requirements {
+					for _, l := range r.PlannedCheck.Requirements {
 						heard[l.ID] = heard[l.ID] || r.VerdictOn(l) == spec.Passed
 					}
 				}

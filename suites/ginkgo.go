@@ -38,8 +38,8 @@ func Declare(t Target, base func() *url.URL) {
 				continue
 			}
 			Context(s.Name, func() {
-				for i, obligation := range t.plan(s).Obligations {
-					It(obligation.Check.Title(), specLabels(obligation), func() {
+				for i, planned := range t.plan(s).PlannedChecks {
+					It(planned.Check.Title(), specLabels(planned), func() {
 						if results := parts[s.Name].Evaluation.Results; i < len(results) {
 							reportResult(results[i])
 						} else {
@@ -52,7 +52,7 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-// specLabels returns the labels of the spec for the obligation d: the ids of its check and of its
+// specLabels returns the labels of the spec for the planned check d: the ids of its check and of its
 // requirements.
 func specLabels(d spec.PlannedCheck) Labels {
 	all := Labels{d.Check.ID}
@@ -84,7 +84,7 @@ func resultSummary(r spec.CheckResult) string {
 		return r.Note
 	}
 	f := r.Findings[0]
-	violated := r.Obligation.Requirement(f)
+	violated := r.PlannedCheck.Requirement(f)
 	return fmt.Sprintf("exchange %d, line %d: %s\n%s\n%s %s: %q (%s)",
 		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, violated.Level, violated.ID, violated.Quote, violated.Source)
 }
@@ -123,9 +123,9 @@ func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Targ
 			for _, r := range p.Evaluation.Results {
 				switch r.Verdict {
 				case spec.Failed, spec.Error:
-					t.Errorf("%s: %s", r.Obligation.Check.ID, resultSummary(r))
+					t.Errorf("%s: %s", r.PlannedCheck.Check.ID, resultSummary(r))
 				case spec.Warned:
-					t.Logf("%s: %s", r.Obligation.Check.ID, resultSummary(r))
+					t.Logf("%s: %s", r.PlannedCheck.Check.ID, resultSummary(r))
 				}
 			}
 		})

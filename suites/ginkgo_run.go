@@ -34,7 +34,7 @@ func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 					}
 					specs++
 					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error
-					It(r.Obligation.Check.Title(), specLabels(r.Obligation), func() { reportResult(r) })
+					It(r.PlannedCheck.Check.Title(), specLabels(r.PlannedCheck), func() { reportResult(r) })
 				}
 			})
 		}

@@ -161,7 +161,7 @@ func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 			t.Errorf("%s: %s: %v", a.how, p.Scenario.Name, p.Err)
 		}
 		for _, r := range p.Evaluation.Results {
-			for _, law := range r.Obligation.Requirements {
+			for _, law := range r.PlannedCheck.Requirements {
 				got[law.ID] = max(got[law.ID], r.VerdictOn(law))
 			}
 		}

@@ -249,11 +249,11 @@ func checkNothingPasses(t *testing.T, parts []suites.ScenarioResult) {
 				violated++
 			}
 			if r.Verdict == spec.Passed {
-				t.Errorf("%s passes in %s, by %d judgements", r.Obligation.Check.ID, p.Scenario.Name, r.Judged)
+				t.Errorf("%s passes in %s, by %d judgements", r.PlannedCheck.Check.ID, p.Scenario.Name, r.Judged)
 			}
-			for _, requirement := range r.Obligation.Requirements {
+			for _, requirement := range r.PlannedCheck.Requirements {
 				if r.VerdictOn(requirement) == spec.Passed {
-					t.Errorf("%s holds by %s in %s", requirement.ID, r.Obligation.Check.ID, p.Scenario.Name)
+					t.Errorf("%s holds by %s in %s", requirement.ID, r.PlannedCheck.Check.ID, p.Scenario.Name)
 				}
 			}
 		}

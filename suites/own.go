@@ -13,11 +13,11 @@ import (
 // scenarios returns all scenarios for the target: first [Scenarios], then t.Scenarios.
 func (t *Target) scenarios() []Scenario { return append(Scenarios(), t.Scenarios...) }
 
-// ownObligations returns copies of the obligations in t.Checks, except those whose check needs a
-// kind of event that the dialect does not have. If an obligation has no requirements, the copy has
+// ownPlannedChecks returns copies of the planned checks in t.Checks, except those whose check needs a
+// kind of event that the dialect does not have. If a planned check has no requirements, the copy has
 // one of level MUST, with the id and the title of the check. In the copies, the field Checks of
 // each requirement contains the id of the check.
-func (t *Target) ownObligations() (all []spec.PlannedCheck) {
+func (t *Target) ownPlannedChecks() (all []spec.PlannedCheck) {
 	kinds := t.Dialect.Kinds()
 	for _, o := range t.Checks {
 		if slices.ContainsFunc(o.Check.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {

@@ -59,7 +59,7 @@ func TestReference(t *testing.T) {
 				}
 				for _, r := range p.Evaluation.Results {
 					if r.Verdict > spec.Passed {
-						t.Errorf("%s in %s: %s %v", r.Obligation.Check.ID, p.Scenario.Name, r.Verdict, r.Findings)
+						t.Errorf("%s in %s: %s %v", r.PlannedCheck.Check.ID, p.Scenario.Name, r.Verdict, r.Findings)
 					}
 				}
 			}

@@ -65,13 +65,13 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	}
 	for i, r := range a.Results {
 		if was, is := describeResult(r), describeResult(b.Results[i]); was != is {
-			all = append(all, fmt.Sprintf("%s: %s when recorded, %s from the recording", r.Obligation.Check.ID, was, is))
+			all = append(all, fmt.Sprintf("%s: %s when recorded, %s from the recording", r.PlannedCheck.Check.ID, was, is))
 			continue
 		}
-		for _, requirement := range r.Obligation.Requirements {
+		for _, requirement := range r.PlannedCheck.Requirements {
 			if was, is := r.VerdictOn(requirement), b.Results[i].VerdictOn(requirement); was != is {
 				all = append(all, fmt.Sprintf(
-					"%s on %s: %s when recorded, %s from the recording", r.Obligation.Check.ID, requirement.ID, was, is))
+					"%s on %s: %s when recorded, %s from the recording", r.PlannedCheck.Check.ID, requirement.ID, was, is))
 			}
 		}
 	}
@@ -103,8 +103,8 @@ const maxComparedFindings = 3
 const timeResolution = time.Microsecond
 
 // truncateTimes truncates the times in t to [timeResolution] and returns t, so that a conversation
-// and its recording lead to the same verdicts. It modifies the exchanges in place, but not their
-// slices of arrivals.
+// and its recording lead to the same verdicts. It modifies the exchanges in place, but gives
+// them new slices of arrivals, because the old ones may be in use elsewhere.
 func truncateTimes(t spec.Trace) spec.Trace { // rounding could change the order of arrivals and requests
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]

@@ -107,8 +107,9 @@ func withReversedFields(r spec.Request) spec.Request {
 	return r
 }
 
-// withTextFieldTypes returns a copy of r in which each text field of a multipart body has a
-// Content-Type (RFC 7578, section 4.4). It does not change other requests.
+// withTextFieldTypes returns a copy of r in which each text field of the multipart body that has no
+// Content-Type gets "text/plain; charset=utf-8" (RFC 7578, section 4.4). It returns r if the body
+// is not multipart.
 func withTextFieldTypes(r spec.Request) spec.Request {
 	if strings.Contains(r.Header.Get("Content-Type"), "boundary=") {
 		// The header of a file ends with its media type, and not with a quotation mark.

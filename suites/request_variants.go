@@ -156,12 +156,15 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	}
 }
 
-// sendVariants sends the request that it builds from the template with the given name and from e,
-// and then valid variants of the request, each with new ids. The map sent contains the variants
-// sent so far, by [dialect.ValidRequestVariant.Form]. sendVariants omits most variants with these
-// forms, and adds the forms that it sends. If no variants remain, it sends nothing. If the server
-// refuses the request, it sends only the variants without an optional member, which may show the
-// reason for the refusal.
+// sendVariants builds a request from the template with the given name and the values in e, and
+// sends it. It then sends valid variants of this request, each with new ids.
+//
+// The keys of sent are the forms of the variants that were sent before; see
+// [dialect.ValidRequestVariant].Form. Variants with these forms are omitted, unless isUnknownAtRoot
+// returns true for them, and sendVariants adds the forms that it sends. If no variants are left, it
+// does not send the first request either. If the server refuses the first request, sendVariants
+// sends only the variants that lack an optional member: if the server accepts one of them, that
+// member may be the reason for the refusal.
 func (t *Conversation) sendVariants(template string, e spec.Event, sent map[string]bool) {
 	t.Run = t.NewID()
 	r := t.BuildRequest(template, e)

@@ -28,7 +28,7 @@ func TestProvoked(t *testing.T) {
 				continue // what it sends depends on the seed
 			}
 			for _, r := range p.Evaluation.Results {
-				if id := r.Obligation.Check.ID; r.Judged > 0 && !slices.Contains(judged[id], p.Scenario.Name) {
+				if id := r.PlannedCheck.Check.ID; r.Judged > 0 && !slices.Contains(judged[id], p.Scenario.Name) {
 					judged[id] = append(judged[id], p.Scenario.Name)
 				}
 			}

@@ -64,7 +64,7 @@ func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
 		}
 		for _, r := range p.Evaluation.Results {
 			if r.Verdict > spec.Passed {
-				t.Errorf("%s: %s %v\n%s", p.Scenario.Name, r.Obligation.Check.ID, r.Verdict, findings(r))
+				t.Errorf("%s: %s %v\n%s", p.Scenario.Name, r.PlannedCheck.Check.ID, r.Verdict, findings(r))
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	if !s.AppliesTo(t.Dialect) {
 		return nil
 	}
-	some := len(t.Only) == 0 || len(t.plan(s).Obligations) > 0
+	some := len(t.Only) == 0 || len(t.plan(s).PlannedChecks) > 0
 	for n := range t.Sequences {
 		if name := SequenceName(n + 1); !matchesAny(t.Skip, name) && (some || matchesAny(t.Only, name)) {
 			stream := 1<<32 + uint64(n)
@@ -154,7 +154,7 @@ type findingKey struct{ check, requirement string }
 
 // idOf returns the key of f, a finding of the check result r.
 func idOf(r spec.CheckResult, f spec.Finding) findingKey {
-	return findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}
+	return findingKey{r.PlannedCheck.Check.ID, r.PlannedCheck.Requirement(f).ID}
 }
 
 // findingIDs returns the keys of the findings in p, without duplicates. It evaluates p if that has

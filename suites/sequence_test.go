@@ -65,7 +65,7 @@ func twoUsers(t *testing.T) *identity.StaticTokens {
 func complaints(p suites.ScenarioResult) (all []string) {
 	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
-			all = append(all, fmt.Sprint(r.Obligation.Check.ID, " ", r.Obligation.Requirement(f).ID))
+			all = append(all, fmt.Sprint(r.PlannedCheck.Check.ID, " ", r.PlannedCheck.Requirement(f).ID))
 		}
 	}
 	slices.Sort(all)
@@ -120,7 +120,7 @@ func faultless(t *testing.T, played []suites.ScenarioResult) {
 		exchanges += len(p.Trace.Exchanges)
 		for _, r := range p.Evaluation.Results {
 			if judged += r.Judged; r.Verdict > spec.Passed {
-				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.Obligation.Check.ID, r.Verdict, findings(r))
+				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.PlannedCheck.Check.ID, r.Verdict, findings(r))
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func TestSequencesRespect(t *testing.T) {
 func findings(r spec.CheckResult) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.Obligation.Requirement(f).ID)
+		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.PlannedCheck.Requirement(f).ID)
 	}
 	return b.String() + r.Note
 }

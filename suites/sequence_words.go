@@ -29,7 +29,8 @@ func (s action) object() string {
 	return jsonSamples[s.choice>>24%uint64(len(jsonSamples))].make(s.word())
 }
 
-// clientTools lists the names of the client tools in sequences.
+// clientTools lists the names of the tools that the client offers in generated sequences of
+// requests. Some are similar, to find servers that take one name for another.
 var clientTools = []string{"paint", "sketch", "Paint", "paint_2"}
 
 // toolResult returns a tool result for action s to send. s.choice selects one of the [toolResults]

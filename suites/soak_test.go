@@ -88,7 +88,7 @@ func soak(t *testing.T, d *dialect.Dialect, h http.Handler, seed uint64, sequenc
 			}
 			for _, r := range p.Evaluation.Results {
 				if r.Verdict > spec.Passed {
-					t.Errorf("seed %d, round %d: %s: %s: %s %v\n%s", seed, round+1, p.Scenario.Name, p.Scenario.Doc, r.Obligation.Check.ID, r.Verdict, findings(r))
+					t.Errorf("seed %d, round %d: %s: %s: %s %v\n%s", seed, round+1, p.Scenario.Name, p.Scenario.Doc, r.PlannedCheck.Check.ID, r.Verdict, findings(r))
 				}
 			}
 		}

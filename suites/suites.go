@@ -54,8 +54,8 @@ type Target struct {
 	Scenarios []Scenario
 
 	// Checks judge all conversations, in addition to the checks of the dialect. The id of each
-	// check must be unique. The requirements of an obligation contain the levels and the texts for
-	// reports. An obligation without requirements gets one of level MUST, with the id and the title
+	// check must be unique. The requirements of a planned check contain the levels and the texts for
+	// reports. A planned check without requirements gets one of level MUST, with the id and the title
 	// of the check.
 	Checks []spec.PlannedCheck
 
@@ -259,29 +259,29 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
 	}
-	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
+	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).PlannedChecks) > 0
 }
 
-// plan returns the obligations of the dialect and of t.Checks to evaluate in scenario s. It omits
+// plan returns the planned checks of the dialect and of t.Checks to evaluate in scenario s. It omits
 // those that t.Skip matches. If t.Only is not empty and does not match the name of s, plan returns
-// only the obligations that t.Only matches.
+// only the planned checks that t.Only matches.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
-	all.Obligations = append(all.Obligations, t.ownObligations()...)
-	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.PlannedCheck) bool {
+	all.PlannedChecks = append(all.PlannedChecks, t.ownPlannedChecks()...)
+	all.PlannedChecks = slices.DeleteFunc(all.PlannedChecks, func(d spec.PlannedCheck) bool {
 		return t.isSkipped(d) || len(t.Only) > 0 && !matchesAny(t.Only, s.Name) && !t.isSelected(d)
 	})
 	return all
 }
 
-// isSelected reports whether t.Only matches the check of obligation o or one of its requirements.
+// isSelected reports whether t.Only matches the check of planned check o or one of its requirements.
 // It returns false if t.Only is empty.
 func (t *Target) isSelected(o spec.PlannedCheck) bool {
 	return matchesAny(t.Only, o.Check.ID) ||
 		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
 }
 
-// isSkipped reports whether t.Skip matches the check of obligation o or all of its requirements.
+// isSkipped reports whether t.Skip matches the check of planned check o or all of its requirements.
 func (t *Target) isSkipped(o spec.PlannedCheck) bool {
 	keeps := func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) }
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
@@ -361,20 +361,20 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
 	trace := conv.finalTrace()
 	trace.Scripted = true
-	plan := spec.Plan{Obligations: []spec.PlannedCheck{
+	plan := spec.Plan{PlannedChecks: []spec.PlannedCheck{
 		{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}},
 	}}
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether t.Only and t.Skip select anything to test: a scenario with at
+// HasPlannedChecks reports whether t.Only and t.Skip select anything to test: a scenario with at
 // least one check, or a sequence. It also returns true if t.Only contains the name of a
 // combination, even of one that does not exist.
-func (t *Target) HasObligations() bool {
+func (t *Target) HasPlannedChecks() bool {
 	if len(t.selectedSequences()) > 0 || slices.ContainsFunc(t.Only, IsCombination) {
 		return true
 	}
 	return slices.ContainsFunc(t.scenarios(), func(s Scenario) bool {
-		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0
+		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).PlannedChecks) > 0
 	})
 }

@@ -17,7 +17,7 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	textRequirement := t.Dialect.TextRequirement()
 	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
 		cause := evidence.Kind == spec.HTTPResponse ||
-			r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
+			r.PlannedCheck.Check == rules.ScriptText || r.PlannedCheck.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
 	}) {
 		return true // already reported by its cause
@@ -27,7 +27,7 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	}
 	for _, id := range []string{evidence.Requirement, textRequirement, t.textConvention()} {
 		i := slices.IndexFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
-			return slices.ContainsFunc(r.Obligation.Requirements, func(q spec.Requirement) bool { return q.ID == id })
+			return slices.ContainsFunc(r.PlannedCheck.Requirements, func(q spec.Requirement) bool { return q.ID == id })
 		})
 		if i >= 0 && t.requirementLevel(id).FailureVerdict() > spec.Silent {
 			evidence.Requirement = id

@@ -83,7 +83,7 @@ func (t *Target) retryLateDeltas(
 		case t.hasLateDeltas(&again) || !judgesDeltas(&again):
 		case slices.ContainsFunc(t.findingIDs(p), isOther):
 			for i := range p.Evaluation.Results {
-				if r := &p.Evaluation.Results[i]; r.Obligation.Check == rules.DeltasArriveIncrementally {
+				if r := &p.Evaluation.Results[i]; r.PlannedCheck.Check == rules.DeltasArriveIncrementally {
 					r.Overrule(spec.Silent, "deltas arrived late at first, but not when the scenario was repeated")
 					r.Findings, r.Judged = nil, 0
 				}
@@ -114,7 +114,7 @@ func judgesDeltas(p *ScenarioResult) bool {
 // matches returns true.
 func hasDeltaResult(p *ScenarioResult, matches func(spec.CheckResult) bool) bool {
 	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
-		return r.Obligation.Check == rules.DeltasArriveIncrementally && matches(r)
+		return r.PlannedCheck.Check == rules.DeltasArriveIncrementally && matches(r)
 	})
 }
 
@@ -129,11 +129,12 @@ func (t *Target) failsTiming(p *ScenarioResult, c timingSensitiveCheck) bool {
 	t.evaluateOnce(p)
 	hasJudged := func(check *spec.Check) bool {
 		return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
-			return r.Obligation.Check == check && r.Judged > 0
+			return r.PlannedCheck.Check == check && r.Judged > 0
 		})
 	}
 	isExpected := p.Evaluation.Complete && (c.precondition == nil || hasJudged(c.precondition))
 	return slices.ContainsFunc(p.Evaluation.Results, func(r spec.CheckResult) bool {
-		return r.Obligation.Check == c.check && (len(r.Findings) > 0 && c.precondition == nil || r.Judged == 0 && isExpected)
+		return r.PlannedCheck.Check == c.check &&
+			(len(r.Findings) > 0 && c.precondition == nil || r.Judged == 0 && isExpected)
 	})
 }

@@ -57,7 +57,7 @@ func TestLate(t *testing.T) {
 			judged := false
 			for _, p := range parts {
 				for _, r := range p.Evaluation.Results {
-					if r.Obligation.Check.ID == "wire.flushes" && p.Scenario.Name == "slow" {
+					if r.PlannedCheck.Check.ID == "wire.flushes" && p.Scenario.Name == "slow" {
 						judged = true
 						if r.Verdict != c.want {
 							t.Errorf("%s, not %s, after %d answers: %v", r.Verdict, c.want, asked.Load(), r.Findings)
@@ -116,7 +116,7 @@ func TestLateBesideAnotherDefect(t *testing.T) {
 	failed := map[string]bool{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
-			failed[r.Obligation.Check.ID] = failed[r.Obligation.Check.ID] || r.Verdict > spec.Passed
+			failed[r.PlannedCheck.Check.ID] = failed[r.PlannedCheck.Check.ID] || r.Verdict > spec.Passed
 		}
 	}
 	if failed["wire.flushes"] || !failed["wire.matches-schema"] || asked.Load() < 2 {
@@ -173,7 +173,7 @@ func TestLongStreamExceedsTimeout(t *testing.T) {
 			findings := 0
 			for _, p := range parts {
 				for _, r := range p.Evaluation.Results {
-					if r.Obligation.Check.ID == "wire.ends" {
+					if r.PlannedCheck.Check.ID == "wire.ends" {
 						findings += len(r.Findings)
 					}
 				}

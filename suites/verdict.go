@@ -173,7 +173,7 @@ func (t *Target) isPromised(s Scenario) bool {
 //     [Target.isPromised]. adjustVerdict calls [spec.CheckResult.BreakPromise], unless the check
 //     judges only agents that follow the test prompts and the agent does not.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised bool) {
-	id := r.Obligation.Check.ID
+	id := r.PlannedCheck.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
 	switch {
 	case t.lacksCapability(p.Scenario.capabilityName()):

@@ -36,7 +36,7 @@ func played(t *testing.T, target suites.Target, base string) (parts []suites.Sce
 	verdicts = map[string]spec.Verdict{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
-			for _, law := range r.Obligation.Requirements {
+			for _, law := range r.PlannedCheck.Requirements {
 				verdicts[law.ID] = max(verdicts[law.ID], r.VerdictOn(law))
 			}
 		}
@@ -89,7 +89,7 @@ func TestTextIsPromised(t *testing.T) {
 				for _, r := range parts[0].Evaluation.Results {
 					for _, f := range r.Findings {
 						if says := strings.HasPrefix(f.Message, "the stream that answers a plain prompt contains no text; "); !test.fail || !says || f.Event.Requirement != law {
-							t.Errorf("%s for %q finds: %s", r.Obligation.Check.ID, f.Event.Requirement, f.Message)
+							t.Errorf("%s for %q finds: %s", r.PlannedCheck.Check.ID, f.Event.Requirement, f.Message)
 						}
 					}
 				}
@@ -114,7 +114,7 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 		for _, p := range parts {
 			for _, r := range p.Evaluation.Results {
 				if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
-					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.Obligation.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
+					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.PlannedCheck.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
 				}
 			}
 			if p.Err == nil || !strings.Contains(p.Err.Error(), "not HTTP") {
@@ -140,7 +140,7 @@ func TestOtherEncodingIsNotMeasured(t *testing.T) {
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
 			if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
-				t.Errorf("%s is %v in %s by %d judgements", r.Obligation.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
+				t.Errorf("%s is %v in %s by %d judgements", r.PlannedCheck.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
 			}
 		}
 		if !errors.Is(p.Err, spec.ErrOtherEncoding) {

@@ -39,7 +39,7 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	}
 	for _, result := range spec.Run(d.Plan(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
-			r := result.Obligation.Requirement(f)
+			r := result.PlannedCheck.Requirement(f)
 			if text := fmt.Sprintf("%s (%s)", f.Message, r.ID); r.Level == spec.Must && !slices.Contains(wrong, text) {
 				wrong = append(wrong, text)
 			}

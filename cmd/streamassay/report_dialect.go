@@ -34,7 +34,7 @@ func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) repor
 		for k, r := range p.Evaluation.Results {
 			results = append(results, r)
 			if suites.IsCombination(p.Scenario.Name) && (r.Verdict == spec.Passed || r.Verdict == spec.Silent) {
-				id := r.Obligation.Check.ID
+				id := r.PlannedCheck.Check.ID
 				if n, ok := merged[id]; ok {
 					d.Checks[n].Judged += r.Judged
 					d.Checks[n].Verdict = max(d.Checks[n].Verdict, r.Verdict)

@@ -238,7 +238,7 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		j.suiteTargets = append(j.suiteTargets, s)
 	}
 	j.displayName = j.nameInReports()
-	if !slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool { return s.HasObligations() }) {
+	if !slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool { return s.HasPlannedChecks() }) {
 		if err := t.checkOnlyApplies(dialects); err != nil {
 			return j, err
 		}

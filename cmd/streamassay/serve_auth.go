@@ -74,8 +74,9 @@ func isOrigin(s string) bool {
 	return err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
 }
 
-// readUserFile adds the users in the file at path to d.tokens. The file has one NAME:TOKEN per
-// line. readUserFile returns an error if the file cannot be read or has an invalid line.
+// readUserFile adds the users in the file at path to d.tokens. For the format of the file, see
+// [identity.StaticTokens.Read]. readUserFile returns an error if the file cannot be opened, or the
+// error that Read returns.
 func (d *serverAuthFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -136,7 +136,7 @@ func (t targetOptions) secretValues() (all []string) {
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := t.conversationNames()
 	for _, d := range dialects {
-		for _, duty := range d.Plan(rules.All).Obligations {
+		for _, duty := range d.Plan(rules.All).PlannedChecks {
 			known = append(known, duty.Check.ID)
 		}
 		for _, r := range d.Requirements {
@@ -163,8 +163,8 @@ func (t targetOptions) checkOnlyApplies(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// conversationNames returns the names of all conversations that can be played: of the scenarios,
-// and of the generated sequences and combinations of requests.
+// conversationNames returns the names of the conversations that the options t allow to play: the
+// scenarios, the generated sequences of requests, and the generated combinations of requests.
 func (t targetOptions) conversationNames() (all []string) {
 	for _, s := range suites.Scenarios() {
 		all = append(all, s.Name)

@@ -22,12 +22,13 @@ type triggeredWriter struct {
 	inject func(c *triggeredWriter, rest []byte) error
 }
 
-// newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, at the
-// trigger; see triggeredWriter.inject. If the stream ends before the trigger, inject is not called.
-// For a time trigger, the caller must set isDue when that time has passed.
+// newTriggeredWriter returns a triggeredWriter that writes to w and calls inject once, when the
+// trigger a.Trigger occurs; see triggeredWriter.inject. If the stream ends before that, inject is
+// not called. If the trigger is a time, the caller must set the field isDue of the writer when that
+// time has passed.
 //
-// If no trigger is set, inject is called before the second, third or fourth frame, chosen at
-// random, or at the end of a stream that is shorter.
+// If a sets no trigger, inject is called before the second, third or fourth frame, chosen at
+// random, or at the end of the stream if it has fewer frames.
 func newTriggeredWriter(
 	w StreamSink, a Args, inject func(c *triggeredWriter, rest []byte) error,
 ) *triggeredWriter {

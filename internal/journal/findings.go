@@ -79,11 +79,11 @@ func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
 // earlier exchanges, followed by those of the exchange that v evaluates.
 func (v *exchangeEvaluation) judge(plan spec.Plan, events []spec.Event) {
 	for _, r := range spec.Run(plan, slices.Values(events), nil).Results {
-		v.judged[r.Obligation.Check.ID] = r.Judged
+		v.judged[r.PlannedCheck.Check.ID] = r.Judged
 		for _, f := range r.Findings {
-			requirement := r.Obligation.Requirement(f)
+			requirement := r.PlannedCheck.Requirement(f)
 			v.findings = append(v.findings, Finding{
-				Kind: r.Obligation.Check.ID, Requirement: requirement.ID, Level: requirement.Level,
+				Kind: r.PlannedCheck.Check.ID, Requirement: requirement.ID, Level: requirement.Level,
 				Where: f.Event.Violations[0].Location, Message: f.Message,
 			})
 		}

@@ -70,7 +70,7 @@ func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation)
 	d := reports.DialectReport{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
 	}
-	for _, o := range plan.Obligations {
+	for _, o := range plan.PlannedChecks {
 		c := newCheck(o.Check.ID, o.Check.Title(), o.Level())
 		for _, v := range evaluations {
 			if c.Judged += v.judged[c.ID]; c.Judged > 0 {

@@ -251,7 +251,7 @@ var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
 // the descriptions, %s stands for the id of the violated requirement.
-var defectDocs = map[dialect.PlantedDefectKind]string{
+var defectDocs = map[dialect.ResponseDefectKind]string{
 	dialect.MissingMember: "lack the member that %s is about",
 	dialect.WrongType:     "have a value of another type for the member that %s is about",
 	dialect.WrongValue:    "have a value for the member that %s is about that is not one of those documented",

@@ -67,7 +67,7 @@ func findings(t *testing.T, d *dialect.Dialect, m *Mutant) (all []string) {
 	}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
-			if id := r.Obligation.Check.ID; r.Verdict >= spec.Warned && len(r.Findings) > 0 && !slices.Contains(all, id) {
+			if id := r.PlannedCheck.Check.ID; r.Verdict >= spec.Warned && len(r.Findings) > 0 && !slices.Contains(all, id) {
 				all = append(all, id)
 			}
 		}

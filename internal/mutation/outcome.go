@@ -242,7 +242,7 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 			overKills[p.Scenario.Name+" could not be played: "+p.Err.Error()] = true
 		}
 		for _, r := range p.Evaluation.Results {
-			id := r.Obligation.Check.ID
+			id := r.PlannedCheck.Check.ID
 			if r.Verdict < spec.Warned {
 				continue
 			}
@@ -273,7 +273,7 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 // warned, failed or error. For such a result, false means that the catalogue of requirements is
 // wrong: the requirements that the findings name do not list the check.
 func failsRequirement(r spec.CheckResult) bool {
-	return r.Verdict == spec.Error || slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
+	return r.Verdict == spec.Error || slices.ContainsFunc(r.PlannedCheck.Requirements, func(l spec.Requirement) bool {
 		return r.VerdictOn(l) >= spec.Warned
 	})
 }
@@ -292,9 +292,9 @@ func firstMessage(r spec.CheckResult) string {
 // is warned or worse. If the mutant is generated, only findings about the requirement that it
 // violates count.
 func (m *Mutant) isKill(r spec.CheckResult) bool {
-	places, named := m.KilledBy[r.Obligation.Check.ID]
+	places, named := m.KilledBy[r.PlannedCheck.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
-		return isAtLocation(f, places) && slices.ContainsFunc(r.Obligation.Requirements, func(l spec.Requirement) bool {
+		return isAtLocation(f, places) && slices.ContainsFunc(r.PlannedCheck.Requirements, func(l spec.Requirement) bool {
 			isAbout := f.Event.Requirement == "" || f.Event.Requirement == l.ID
 			return isAbout && (m.requirement == "" || m.requirement == l.ID) && r.VerdictOn(l) >= spec.Warned
 		})
@@ -312,7 +312,7 @@ func (m *Mutant) isKill(r spec.CheckResult) bool {
 // The result is also nil if r has no findings and its verdict is not error. Such a check failed
 // only because a claimed capability was not exercised, which is not a defect.
 func (m *Mutant) overKills(r spec.CheckResult) (over []string) {
-	id := r.Obligation.Check.ID
+	id := r.PlannedCheck.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {
 		return nil
 	}

@@ -175,9 +175,9 @@ func newJudgedScenarios(parts []suites.ScenarioResult) passingScenarios {
 	j := passingScenarios{}
 	for _, p := range parts {
 		for _, r := range p.Evaluation.Results {
-			for _, requirement := range r.Obligation.Requirements {
+			for _, requirement := range r.PlannedCheck.Requirements {
 				if r.VerdictOn(requirement) == spec.Passed {
-					key := [2]string{r.Obligation.Check.ID, requirement.ID}
+					key := [2]string{r.PlannedCheck.Check.ID, requirement.ID}
 					j[key] = append(j[key], p.Scenario.Name)
 				}
 			}

@@ -126,10 +126,10 @@ func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// usersMutants are servers that confuse users, that skip the check of the owner of a thread for
-// some requests, or that refuse the request after one without valid credentials. The mutants that
-// never check the credentials, or the owner of the requested data, are generated; see
-// deniedRequests.
+// usersMutants are servers that take one user for another, that do not check the owner of a thread
+// for some requests, or that, after a request without valid credentials, also refuse the next one,
+// although its credentials are valid. The mutants that never check the credentials, or never check
+// the owner of the requested data, are generated; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

@@ -36,7 +36,7 @@ func TestAccessRequirements(t *testing.T) {
 		h, _ := evaluateFile(t, "testdata/"+file+".txtar")
 		got := map[string]spec.Verdict{}
 		for _, r := range h.Results {
-			for _, requirement := range r.Obligation.Requirements {
+			for _, requirement := range r.PlannedCheck.Requirements {
 				id := requirement.ID
 				if !strings.HasPrefix(id, "runs.auth.") && !strings.Contains(id, "limit-") && !strings.HasSuffix(id, "sse-limit") {
 					continue

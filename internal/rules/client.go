@@ -115,7 +115,7 @@ var ResumesFromSentID = &spec.Check{
 
 If the server refuses a cursor, an event with that id must have been sent before. A cursor that the
 server accepts always passes.`,
-	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs) {
 		if c := request.Cursor; c != "" {
 			ok := response.StatusCode < 400 || sent.cursors[c] || sent.contains([]byte(quoteJSON(c)))
 			p.Judge(requestPart(request, "cursor"), ok, "no event with the id %q was sent before", c)
@@ -131,7 +131,7 @@ var ReturnsResultOfCall = &spec.Check{
 
 The server must have sent the call before, or the same request must contain the call as a part of the
 history of the thread.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputToolResult && part.Call != "" {
 				ok := bytes.Count(request.Raw, []byte(quoteJSON(part.Call))) > 1 || sent.mentions(part.Call)
@@ -148,7 +148,7 @@ var AnswersInterrupt = &spec.Check{
 	Doc: `answers refer to interrupts that the server sent
 
 An agent waits only for answers to its own interrupts, so it cannot use any other answer.`,
-	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *sentIDs) {
+	Watch: eachReference(func(p *spec.Pass, request, _ spec.Event, sent *serverSentIDs) {
 		for _, part := range request.Parts {
 			if part.Kind == spec.InputResume && part.ID != "" {
 				ok := sent.mentions(part.ID)
@@ -183,9 +183,9 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) newWat
 //
 // After a response that is known only in part, eachReference no longer calls judge: later requests
 // may refer to ids in the missing part.
-func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *sentIDs)) newWatcherFunc {
+func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		sent := &sentIDs{cursors: map[string]bool{}}
+		sent := &serverSentIDs{cursors: map[string]bool{}}
 		answered := eachAnswered(func(p *spec.Pass, request, response spec.Event) {
 			if request.Valid() && response.StatusCode != 0 && !sent.incomplete {
 				judge(p, request, response, sent)
@@ -198,8 +198,8 @@ func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *
 	}
 }
 
-// A sentIDs holds what a server has sent, so that ids can be looked up in it.
-type sentIDs struct {
+// A serverSentIDs holds what a server has sent, so that ids can be looked up in it.
+type serverSentIDs struct {
 	cursors    map[string]bool // the cursors of the events that were sent
 	bodies     [][]byte        // the bytes of the events and replies that were sent
 	incomplete bool            // whether a part of a response is missing because it exceeded a limit of the client
@@ -207,7 +207,7 @@ type sentIDs struct {
 
 // observe adds e, the next event of the conversation, to what the server has sent. If e is a
 // request, observe does nothing.
-func (s *sentIDs) observe(e spec.Event) {
+func (s *serverSentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return
 	}
@@ -221,7 +221,7 @@ func (s *sentIDs) observe(e spec.Event) {
 }
 
 // contains reports whether text occurs in the bytes of any event or reply that the server sent.
-func (s *sentIDs) contains(text []byte) bool {
+func (s *serverSentIDs) contains(text []byte) bool {
 	return slices.ContainsFunc(s.bodies, func(body []byte) bool { return bytes.Contains(body, text) })
 }
 
@@ -232,7 +232,7 @@ const minMentionLength = 6
 // mentions reports whether the server sent the given id. If the id is shorter than
 // minMentionLength, it counts as sent only if it occurs as a complete JSON string. A longer id may
 // occur anywhere, because a JSON string may itself contain JSON text in which the id occurs.
-func (s *sentIDs) mentions(id string) bool {
+func (s *serverSentIDs) mentions(id string) bool {
 	if len(id) < minMentionLength {
 		return s.contains([]byte(quoteJSON(id)))
 	}

@@ -17,9 +17,9 @@ var historyPageChecks = []*spec.Check{
 	HistorySequenceIsOrdered,
 }
 
-// eachHistoryPage returns a newWatcherFunc that calls judge, at the end of a conversation, with
-// each history that the server returned. The argument page is the history, x is the exchange in
-// which it was returned, and c holds what was collected from the conversation. All checks share c
+// eachHistoryPage returns a newWatcherFunc that, at the end of a conversation, calls judge once for
+// each reply that is a history or one page of it. The argument page is the event for that reply, x
+// is the exchange in which it was returned, and c holds what was collected from the conversation. All checks share c
 // and x, so judge must not modify them.
 func eachHistoryPage(judge func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event)) newWatcherFunc {
 	return atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {

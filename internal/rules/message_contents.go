@@ -172,8 +172,9 @@ func sameFrameData(a, b []byte) bool {
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of a frame: the values of its data lines, joined by newlines. The
-// argument raw holds the bytes of the frame.
+// frameData returns the data of the SSE frame raw: the values of its data fields, each without one
+// space after the colon, joined by newlines (HTML Standard, section 9.2.6). It returns "" if the
+// frame has no data field.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -73,7 +73,7 @@ func TestMessages(t *testing.T) {
 // messagesOf returns the messages of the findings of the check with the given id.
 func messagesOf(h spec.Evaluation, check string) (all []string) {
 	for _, r := range h.Results {
-		if r.Obligation.Check.ID != check {
+		if r.PlannedCheck.Check.ID != check {
 			continue
 		}
 		for _, f := range r.Findings {

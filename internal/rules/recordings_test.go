@@ -91,7 +91,7 @@ func recorded(t *testing.T, folder string) (rows []string) {
 		count, first := map[key]int{}, map[key]string{}
 		for _, r := range h.Results {
 			for _, f := range r.Findings {
-				k := key{r.Obligation.Requirement(f).ID, r.Obligation.Check.ID}
+				k := key{r.PlannedCheck.Requirement(f).ID, r.PlannedCheck.Check.ID}
 				if count[k]++; count[k] == 1 {
 					first[k] = f.Message
 				}

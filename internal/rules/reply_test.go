@@ -25,7 +25,7 @@ func TestMissingReply(t *testing.T) {
 	var said []string
 	for _, result := range h.Results {
 		for _, f := range result.Findings {
-			if result.Obligation.Check == rules.ReplyAsPromised {
+			if result.PlannedCheck.Check == rules.ReplyAsPromised {
 				said = append(said, f.Message)
 			}
 		}

@@ -26,7 +26,7 @@ func verdictsByRequirement(t *testing.T, text string) map[string]spec.Verdict {
 	verdicts := map[string]spec.Verdict{}
 	h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
-		for _, requirement := range r.Obligation.Requirements {
+		for _, requirement := range r.PlannedCheck.Requirements {
 			verdicts[requirement.ID] = max(verdicts[requirement.ID], r.VerdictOn(requirement))
 		}
 	}
@@ -154,14 +154,14 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, d := range all {
-		for _, obligation := range d.Plan(rules.All).Obligations {
-			open := slices.DeleteFunc(slices.Clone(obligation.Requirements), func(r spec.Requirement) bool { return len(r.About) > 0 })
-			if len(open) < 2 || slices.Contains(naming, obligation.Check) {
+		for _, planned := range d.Plan(rules.All).PlannedChecks {
+			open := slices.DeleteFunc(slices.Clone(planned.Requirements), func(r spec.Requirement) bool { return len(r.About) > 0 })
+			if len(open) < 2 || slices.Contains(naming, planned.Check) {
 				continue
 			}
-			pair := d.Family + " " + obligation.Check.ID
+			pair := d.Family + " " + planned.Check.ID
 			if seen[pair] = true; checkedTogether[pair] == "" {
-				t.Errorf("%s: judgements of %s are about %d requirements; expected one, or a reason in checkedTogether", d.Name, obligation.Check.ID, len(open))
+				t.Errorf("%s: judgements of %s are about %d requirements; expected one, or a reason in checkedTogether", d.Name, planned.Check.ID, len(open))
 			}
 		}
 	}

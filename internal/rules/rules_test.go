@@ -34,7 +34,7 @@ func TestTranscripts(t *testing.T) {
 			want := tr.FailingChecks
 			unmet := slices.Clone(tr.ExpectedFindings)
 			for _, r := range h.Results {
-				id := r.Obligation.Check.ID
+				id := r.PlannedCheck.Check.ID
 				passed[id] = passed[id] || r.Verdict == spec.Passed
 				for _, f := range r.Findings {
 					broken[id] = true
@@ -62,7 +62,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	for name, c := range mockConversations {
 		for _, r := range spec.Run(spec.NewClientPlan(rules.All, nil, nil, nil), slices.Values(c.events), nil).Results {
-			id := r.Obligation.Check.ID
+			id := r.PlannedCheck.Check.ID
 			passed[id] = passed[id] || r.Verdict == spec.Passed
 			if (len(r.Findings) > 0) != slices.Contains(c.want, id) {
 				t.Errorf("%s: %s has the findings %v, want findings of %v", name, id, r.Findings, c.want)

@@ -23,9 +23,9 @@ func TestFindingsFailARequirement(t *testing.T) {
 					named := f.Event.Requirement == "" || f.Event.Requirement == l.ID
 					return named && r.VerdictOn(l) >= spec.Warned
 				}
-				if !slices.ContainsFunc(r.Obligation.Requirements, isAbout) {
+				if !slices.ContainsFunc(r.PlannedCheck.Requirements, isAbout) {
 					t.Errorf("%s: %s finds %q about %q, which the check does not serve",
-						file, r.Obligation.Check.ID, f.Message, f.Event.Requirement)
+						file, r.PlannedCheck.Check.ID, f.Message, f.Event.Requirement)
 				}
 			}
 		}

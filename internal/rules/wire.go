@@ -36,7 +36,7 @@ and a response for which the client did not wait.`,
 		requestedRun := ""              // run key of request
 		known := map[string]string{}    // by cursor: the run key
 		endCursors := map[string]bool{} // cursors of terminal events
-		var responses streamRequestResponses
+		var responses streamResponsesByMediaType
 		requests := validRequestsOf(p)
 		isLeft := map[int]bool{} // by index of the exchange: refusals that are left to accept.as-documented
 		p.AtEnd(func() {
@@ -71,13 +71,13 @@ and a response for which the client did not wait.`,
 	},
 }
 
-// A streamRequestResponses collects the responses with status 200 to requests for a stream. The
+// A streamResponsesByMediaType collects the responses with status 200 to requests for a stream. The
 // field streams contains the responses that are event streams, and others contains the other ones.
 //
 // The media types are judged at the end of the conversation. Only then is it known whether the
 // server sends no streams at all, or only ignores the default value of a member that the request
 // omitted.
-type streamRequestResponses struct{ streams, others []requestWithResponseHead }
+type streamResponsesByMediaType struct{ streams, others []requestWithResponseHead }
 
 // A requestWithResponseHead is a request and the head of its response.
 type requestWithResponseHead struct{ request, response spec.Event }
@@ -85,7 +85,7 @@ type requestWithResponseHead struct{ request, response spec.Event }
 // add judges the status and, if the status is 200, the content coding of the response to request.
 // Each judgement is about the requirement that the OpenAPI document states for it. If the status is
 // 200, add also keeps the response, so that the judge method can judge its media type.
-func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event) {
+func (h *streamResponsesByMediaType) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Facts().Promised.Status, request.Facts().Promised.ContentCoding
 	if response.StatusCode != 200 {
@@ -112,7 +112,7 @@ func (h *streamRequestResponses) add(p *spec.Pass, request, response spec.Event)
 // Any other response counts against one requirement. Usually, that is the requirement on the media
 // type. If the same operation returned an event stream for a request with a member that this
 // request omitted, it is the requirement on the default value of that member.
-func (h *streamRequestResponses) judge(p *spec.Pass) {
+func (h *streamResponsesByMediaType) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Facts().Promised.MediaType}, x.request.Facts().Omitted...) {
 			x.response.Requirement = requirement

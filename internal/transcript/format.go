@@ -110,7 +110,7 @@ type sectionWriter struct {
 
 // framing writes a directive that states the framing f. It writes nothing if f equals implied, the
 // framing that the head of the response implies, or if no directive can state f.
-func (w sectionWriter) framing(f, implied spec.Framing) {
+func (w sectionWriter) framing(f, implied spec.BodyFraming) {
 	switch {
 	case f == implied:
 	case f == spec.FramingUnknown:

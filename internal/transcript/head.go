@@ -23,11 +23,11 @@ func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
 // A parsedHead is the part of a section before the body: directives, start line and header fields.
 type parsedHead struct {
-	at        time.Duration  // when the request was sent, since the start of the conversation
-	principal spec.Principal // who sent the request; "" if not stated
-	wants     []string       // IDs of checks that fail at the request, or at the head of the response
-	framing   *spec.Framing  // nil if not stated
-	crlf      bool           // lines of the body end with CR LF
+	at        time.Duration     // when the request was sent, since the start of the conversation
+	principal spec.Principal    // who sent the request; "" if not stated
+	wants     []string          // IDs of checks that fail at the request, or at the head of the response
+	framing   *spec.BodyFraming // nil if not stated
+	crlf      bool              // lines of the body end with CR LF
 
 	startLine []string // parts of the start line; nil if there is none
 	header    spec.Header
@@ -105,7 +105,7 @@ func (s *sectionLineReader) parsePreamble(h *parsedHead) (started bool, err erro
 				return false, s.errorAt(":@ who %s: want one of %v", excerpt(arg), otherPrincipals)
 			}
 		case "framing":
-			f := spec.Framing(arg)
+			f := spec.BodyFraming(arg)
 			if arg == "unknown" {
 				f = spec.FramingUnknown
 			} else if !slices.Contains(framings, f) {
@@ -138,14 +138,14 @@ var otherPrincipals = []spec.Principal{
 
 // framings lists the framings that a framing directive can state. The directive can also state
 // "unknown", which stands for spec.FramingUnknown.
-var framings = []spec.Framing{
+var framings = []spec.BodyFraming{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
 // framingOf returns the framing of the response r to a request with the given method: how the end
 // of the body is marked. If the head does not imply a framing, for example because the recording
 // lacks fields, the result is spec.FramingUnknown.
-func framingOf(method string, r spec.Response) spec.Framing {
+func framingOf(method string, r spec.Response) spec.BodyFraming {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
 	case method == "HEAD" || r.Status == 101 || r.Status == 204 || r.Status == 304:

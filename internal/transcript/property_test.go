@@ -72,7 +72,7 @@ func responses(t *rapid.T) spec.Response {
 		Reason:  rapid.OneOf(rapid.Just(""), rapid.Just("Not Found"), strs()).Draw(t, "reason"),
 		Header:  headers().Draw(t, "header"),
 		Body:    bodies().Draw(t, "body"),
-		Framing: rapid.SampledFrom(append([]spec.Framing{spec.FramingUnknown}, framings...)).Draw(t, "framing"),
+		Framing: rapid.SampledFrom(append([]spec.BodyFraming{spec.FramingUnknown}, framings...)).Draw(t, "framing"),
 		Trailer: headers().Draw(t, "trailer"),
 	}
 	r.Arrivals = readsOf(t, r.Body)

@@ -123,7 +123,7 @@ func TestRecordings(t *testing.T) {
 		method, target, body string
 		header               spec.Header
 		status               int
-		framing              spec.Framing
+		framing              spec.BodyFraming
 		end                  error
 		starts               string
 	}{

@@ -71,7 +71,7 @@ func TestRedactedFraming(t *testing.T) {
 // TestEvidentFraming checks that the framing is derived from the head (RFC 9112 section 6.3),
 // unless a directive states it.
 func TestEvidentFraming(t *testing.T) {
-	for head, want := range map[string]spec.Framing{
+	for head, want := range map[string]spec.BodyFraming{
 		"HTTP/1.1 200 OK\n":                                                spec.FramingUnknown,
 		"HTTP/1.1 200 OK\nContent-Length: 3\n":                             spec.FramingLength,
 		"HTTP/1.1 200 OK\nContent-Length: 3\nTransfer-Encoding: chunked\n": spec.FramingChunked,

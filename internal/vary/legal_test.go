@@ -187,7 +187,7 @@ func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.A
 func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	for _, r := range spec.Run(d.Plan(rules.All), d.Events(t), nil).Results {
 		for _, f := range r.Findings {
-			all = append(all, fmt.Sprintf("%s: %.500s", r.Obligation.Check.ID, f.Message))
+			all = append(all, fmt.Sprintf("%s: %.500s", r.PlannedCheck.Check.ID, f.Message))
 		}
 	}
 	return all

@@ -20,8 +20,8 @@ type variationConstraints struct {
 // profiles caches the results of newProfile, by dialect, because newProfile is slow.
 var profiles sync.Map // *dialect.Dialect → *variationConstraints
 
-// profileOf returns the constraints on the variations for dialect d. Later calls return the same
-// pointer. profileOf is safe for concurrent use.
+// profileOf returns the constraints on the variations for dialect d. All calls with
+// the same d return the same pointer. profileOf is safe for concurrent use.
 func profileOf(d *dialect.Dialect) *variationConstraints {
 	known, ok := profiles.Load(d)
 	if !ok {

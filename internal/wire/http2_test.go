@@ -58,7 +58,7 @@ func TestHTTP2WithoutBody(t *testing.T) {
 		w.Header().Set("Location", "/y")
 		w.WriteHeader(map[string]int{"/204": 204, "/304": 304, "/307": 307}[r.URL.Path])
 	})
-	for target, want := range map[string]spec.Framing{"/204": spec.FramingNone, "/304": spec.FramingNone, "/307": spec.FramingHTTP2} {
+	for target, want := range map[string]spec.BodyFraming{"/204": spec.FramingNone, "/304": spec.FramingNone, "/307": spec.FramingHTTP2} {
 		x := do(t, cfg, spec.Request{Method: "GET", Target: target}, StopWhen{})
 		if fmt.Sprint("/", x.Response.Status) != target || x.Response.Framing != want || x.Response.End != nil {
 			t.Errorf("%s: got %+v", target, x.Response)

@@ -119,7 +119,7 @@ func TestEndings(t *testing.T) {
 		hang    bool // the server keeps the connection open
 		method  string
 		status  int
-		framing spec.Framing
+		framing spec.BodyFraming
 		body    string
 		end     error
 		says    string // part of End's text

@@ -270,16 +270,16 @@ func (d *Dialect) findKinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the plan for judging servers of the dialect by the given checks. It has one
-// obligation for each check that at least one requirement on servers names. The obligation contains
-// all requirements on servers that name the check. See also [spec.NewPlan].
+// Plan returns the plan for judging servers of the dialect by those of the given checks that at
+// least one requirement on servers names. Each planned check contains all requirements on servers
+// that name the check. See also [spec.NewPlan].
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }
 
-// ClientPlan returns the plan for judging clients of the dialect by the given checks. It has one
-// obligation for each check that at least one requirement on clients names, and for each check of
-// clients whose field Needs is empty. See also [spec.NewClientPlan].
+// ClientPlan returns the plan for judging clients of the dialect by those of the given checks that
+// at least one requirement on clients names, or that are checks of clients whose field Needs is
+// empty. See also [spec.NewClientPlan].
 func (d *Dialect) ClientPlan(checks []*spec.Check) spec.Plan {
 	return spec.NewClientPlan(checks, d.ClientRequirements, d.Requirements, d.Kinds())
 }

@@ -225,9 +225,9 @@ func (o *Operation) WritesSentinel() bool { return o.writesSentinel }
 // the streams of o.
 func (o *Operation) WritesEventNames() bool { return o.eventField != "" }
 
-// An EncodedResponse is a response that is not an event stream, encoded as the document describes
+// An NonStreamResponse is a response that is not an event stream, encoded as the document describes
 // it.
-type EncodedResponse struct {
+type NonStreamResponse struct {
 	Status    int
 	MediaType string // "" if there is no body
 	Body      []byte
@@ -238,22 +238,22 @@ type EncodedResponse struct {
 // document describes none for the status. A JSON body is encoded according to the first of the
 // alternative schemas that fits the kind and slots of e or, if none fits, to the first schema. Any
 // other body is the text of e or, if that is empty, the example in the document.
-func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
+func (o *Operation) EncodeResponse(e spec.Event) NonStreamResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
 	}
 	r, ok := o.responseFor(e.StatusCode)
 	if !ok || len(r.variants) == 0 {
-		return EncodedResponse{Status: e.StatusCode}
+		return NonStreamResponse{Status: e.StatusCode}
 	}
 	if !isJSON(r.mediaType) {
-		return EncodedResponse{e.StatusCode, r.mediaType, []byte(cmp.Or(e.Text, r.example))}
+		return NonStreamResponse{e.StatusCode, r.mediaType, []byte(cmp.Or(e.Text, r.example))}
 	}
 	w := variantFor(r.variants, e.Kind, &e)
 	if w == nil {
 		w = r.variants[0]
 	}
-	return EncodedResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
+	return NonStreamResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
 }
 
 // appendJSON appends to dst the encoding of e as a JSON value of the variant, and returns the

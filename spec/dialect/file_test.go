@@ -58,7 +58,7 @@ func TestOpenFile(t *testing.T) {
 	if d.Name != "echo@1" || d.Family != "echo" || d.Version != "1" || d.Title != "Echo" || len(d.Requirements) != 4 {
 		t.Errorf("opened %+v", d)
 	}
-	if n := len(d.Plan(rules.All).Obligations); n != 3 {
+	if n := len(d.Plan(rules.All).PlannedChecks); n != 3 {
 		t.Errorf("the plan has %d obligations, want 3", n)
 	}
 	if _, err := dialect.Open("echo@1"); err == nil {

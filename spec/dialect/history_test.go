@@ -60,7 +60,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 	}
 }
 
-func decodeReply(t *testing.T, d *Dialect, a EncodedResponse) (heard spec.Event) {
+func decodeReply(t *testing.T, d *Dialect, a NonStreamResponse) (heard spec.Event) {
 	t.Helper()
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: a.MediaType}}, Body: a.Body}}
 	x.Request, _ = d.BuildRequest("history", sampleSlots)
@@ -118,7 +118,7 @@ func TestHistoryBreaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, b := range decodeReply(t, d, EncodedResponse{200, "application/json", []byte(c.body)}).Violations {
+			for _, b := range decodeReply(t, d, NonStreamResponse{200, "application/json", []byte(c.body)}).Violations {
 				got = append(got, strings.TrimPrefix(b.Requirement, "runs.history."))
 			}
 			want := strings.Fields(c.law)

@@ -12,21 +12,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A PlantedDefectKind is a way in which a value violates its schema.
-type PlantedDefectKind string
+// A ResponseDefectKind is a way in which a value violates its schema.
+type ResponseDefectKind string
 
 // The kinds of defects of a value.
 const (
-	MissingMember PlantedDefectKind = "missing" // a required member is absent
-	WrongType     PlantedDefectKind = "type"    // a value has a type that the schema does not allow
-	WrongValue    PlantedDefectKind = "value"   // a value is not in the enumeration
+	MissingMember ResponseDefectKind = "missing" // a required member is absent
+	WrongType     ResponseDefectKind = "type"    // a value has a type that the schema does not allow
+	WrongValue    ResponseDefectKind = "value"   // a value is not in the enumeration
 )
 
 // A PossibleDefect is a kind of defect that can make a frame or reply violate one requirement of
 // the document (x-requirement) and no other constraint.
 type PossibleDefect struct {
 	Requirement string // id of the requirement
-	Kind        PlantedDefectKind
+	Kind        ResponseDefectKind
 	Locations   []string // sorted JSON pointers to the places where it can occur, with "*" for array indexes
 }
 
@@ -55,7 +55,7 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 	type defect struct {
 		requirement string
-		kind        PlantedDefectKind
+		kind        ResponseDefectKind
 	}
 	locations := map[defect][]string{}
 	for _, variants := range d.successVariants() {
@@ -65,7 +65,7 @@ func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 				if matchVariant(variants, v) != w || w.validate(v) != nil {
 					continue
 				}
-				for _, kind := range []PlantedDefectKind{MissingMember, WrongType, WrongValue} {
+				for _, kind := range []ResponseDefectKind{MissingMember, WrongType, WrongValue} {
 					for f := range d.document.defects(variants, v, kind) {
 						key := defect{f.requirement, kind}
 						locations[key] = append(locations[key], f.location)
@@ -129,7 +129,7 @@ type defectiveValue struct {
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. If
 // v is not a valid value of one of the variants, the iterator yields nothing.
-func (s *document) defects(variants []*variant, v any, kind PlantedDefectKind) iter.Seq[defectiveValue] {
+func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) iter.Seq[defectiveValue] {
 	return func(yield func(defectiveValue) bool) {
 		w := matchVariant(variants, v)
 		if w == nil || w.validate(v) != nil {
@@ -183,7 +183,7 @@ type responseValueEdit struct {
 // edits returns edits that may give v, or a value inside v, a defect of the given kind. Some of
 // them add members that v lacks. The argument n is the schema of v, at is the location of v in the
 // frame or reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
-func (s *document) edits(n node, v any, at []string, kind PlantedDefectKind, depth int) (all []responseValueEdit) {
+func (s *document) edits(n node, v any, at []string, kind ResponseDefectKind, depth int) (all []responseValueEdit) {
 	if depth > maxDepth {
 		return nil
 	}
@@ -220,7 +220,7 @@ var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[str
 //   - for [WrongType], the values whose type n does not name
 //   - for [WrongValue], the values whose type n names, if n has an enumeration
 //   - for [MissingMember], none
-func wrongValuesFor(n node, kind PlantedDefectKind) []any {
+func wrongValuesFor(n node, kind ResponseDefectKind) []any {
 	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
 		switch fits := len(types) > 0 && fitsTypes(types, v); kind {

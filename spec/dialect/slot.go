@@ -45,7 +45,7 @@ var slotFields = map[string]func(*spec.Event) *string{
 func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }
 
 // jsonType returns the JSON Schema type of v, a value that was decoded with numbers as json.Number.
-// The type of a number without a fractional part is "integer".
+// The type of a number is "integer" if [isInteger] returns true for it, and "number" otherwise.
 func jsonType(v any) string {
 	switch v := v.(type) {
 	case nil:
