@@ -61,12 +61,12 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // A Pass is the application of one check to one conversation. The check reports its judgements by
 // calling [Pass.Judge].
 type Pass struct {
-	planned PlannedCheck
-	judged     map[string]int // number of judgements by requirement id; the key "" is for those without one
-	violated   map[string]int // number of failed judgements, with the same keys
-	findings   []Finding
-	onFinding  func(Finding) // called with each finding that is kept; may be nil
-	run        *sharedState  // shared with the other passes of a Run
+	planned   PlannedCheck
+	judged    map[string]int // number of judgements by requirement id; the key "" is for those without one
+	violated  map[string]int // number of failed judgements, with the same keys
+	findings  []Finding
+	onFinding func(Finding) // called with each finding that is kept; may be nil
+	run       *sharedState  // shared with the other passes of a Run
 }
 
 // A Finding is a failed judgement. Event is the evidence, and Message states what was seen and what
