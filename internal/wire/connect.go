@@ -116,6 +116,12 @@ func (c *Client) certificateReason(err error) string {
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		why = "signed by an unknown authority"
+		if c.cfg.CA != nil {
+			why += ", which is not among the given CAs"
+		}
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		remedy = "renew the certificate, or correct the clock of this machine"
 	}
 	why = fmt.Sprintf("the certificate is not trusted (%s)", why)
 	if of, ok := errors.AsType[x509.HostnameError](err); ok {

@@ -133,9 +133,9 @@ func TestCertificates(t *testing.T) {
 		t.Errorf("with its authority: %+v", x.Response)
 	}
 	nobody, flags := x509.NewCertPool(), []string{"--ca", "--insecure"}
-	fails(t, Config{Base: cfg.Base, CA: nobody, TrustFlags: flags}, "not trusted (signed by an unknown authority): pass the CA's certificate "+
-		"with --ca FILE, or skip verification with --insecure")
-	fails(t, Config{Base: cfg.Base, CA: nobody}, "unknown authority): add the CA's certificate to those of the system")
+	fails(t, Config{Base: cfg.Base, CA: nobody, TrustFlags: flags}, "not trusted (signed by an unknown authority, which is not among "+
+		"the given CAs): pass the CA's certificate with --ca FILE, or skip verification with --insecure")
+	fails(t, Config{Base: cfg.Base}, "(signed by an unknown authority): add the CA's certificate to those of the system")
 	if err := fails(t, Config{Base: cfg.Base, CA: nobody, TrustFlags: flags[:1]}, "--ca FILE"); strings.Contains(err.Error(), "--insecure") {
 		t.Errorf("error names a flag that does not exist: %v", err)
 	}
