@@ -205,7 +205,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		return err
 	}
 	cfg.Scripts, cfg.Replay = files.rules, files.library
-	judge, err := m.clientJudge(sh)
+	judge, err := m.clientJudge(sh, files)
 	if err != nil {
 		return err
 	}

@@ -7,21 +7,24 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/journal"
+	"github.com/streamassay/streamassay/internal/near"
 )
 
 // clientJudge returns a function that judges the requests of the clients by the expectations of
-// --expect. It must be called before the mock serves anything. It returns a usage error if --expect
-// or --expect-report is invalid.
+// --expect. It must be called before the mock serves anything. The argument files holds the scripts
+// and recordings that the mock has loaded. It returns a usage error if --expect or --expect-report
+// is invalid.
 //
 // The caller must call the returned function when the mock has ended, with the journal and the exit
 // code of the mock. The function prints the result and writes the report of --expect-report. It
 // returns an error with the exit code for internal errors if the report cannot be written;
 // otherwise with the exit code of the mock or, if that is 0, of the result. If that is 0 as well,
 // it returns nil. Without --expect and --expect-report, it neither judges nor prints anything.
-func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
+func (m *mockOptions) clientJudge(sh stdio, files loadedSources) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
 	}
@@ -38,6 +41,9 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		}
 		if want, err = journal.LoadExpectations(m.expect, text, m.dialects); err != nil {
 			return nil, usageError("--expect %v", err)
+		}
+		if err := m.checkRuleNames(sh.err, want.Calls, files); err != nil {
+			return nil, err
 		}
 	}
 	var to outputDestination
@@ -75,4 +81,32 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 		}
 		return exitWith(found.Exit)
 	}, nil
+}
+
+// checkRuleNames checks that the scripts in files have the rules that the calls of --expect name.
+// If they lack one, it returns a usage error if no rule can be added while the mock runs, which is
+// the case with --watch=false and --control off. Otherwise it prints a warning to out. If there are
+// no scripts, or if there are recordings, whose names count as names of rules, it does nothing.
+func (m *mockOptions) checkRuleNames(out io.Writer, calls []journal.Expectation, files loadedSources) error {
+	if len(files.scripts) == 0 || len(files.recordings) > 0 {
+		return nil
+	}
+	var names []string
+	for _, rule := range files.rules.Rules() {
+		names = append(names, rule.Name)
+	}
+	for i, call := range calls {
+		if call.Rule == "" || call.Rule == "-" || slices.Contains(names, call.Rule) { // "-" means that no rule matched
+			continue
+		}
+		text := fmt.Sprintf("--expect %s: call %d: the scripts have no rule %.60q", m.expect, i+1, call.Rule)
+		if len(names) > 0 {
+			text += near.Suggest(call.Rule, names)
+		}
+		if !m.watch && m.control == "off" {
+			return usageError("%s", text)
+		}
+		fmt.Fprintln(out, "warning: "+text)
+	}
+	return nil
 }

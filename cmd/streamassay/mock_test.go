@@ -202,7 +202,10 @@ func TestMockReloadsDirectories(t *testing.T) {
 // expectations, with and without a client command.
 func TestMockExpects(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"calls.yaml": "calls: [{op: run, exactly: 2}]\n", "strict.yaml": "strict: true\n"} {
+	for name, text := range map[string]string{
+		"calls.yaml": "calls: [{op: run, exactly: 2}]\n", "strict.yaml": "strict: true\n",
+		"greets.yaml": greets, "rule.yaml": "calls: [{op: run, rule: greet}]\n",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -237,6 +240,14 @@ func TestMockExpects(t *testing.T) {
 			if code != want {
 				t.Errorf("%s: exit %d, want %d\n%s%s", script, code, want, out, said)
 			}
+		}
+	})
+	t.Run("unknown rule", func(t *testing.T) {
+		t.Parallel()
+		args := []string{"mock", "greets.yaml", "--dialect", "agkit", "--expect", "rule.yaml", "--", "true"}
+		const want = "warning: --expect rule.yaml: call 1: the scripts have no rule \"greet\"; did you mean greets?\n"
+		if code, out, said := streamassay(t, dir, args...); code != exitInconclusive || !strings.Contains(said, want) {
+			t.Errorf("exit %d, want %d\n%s%s\nwant %s", code, exitInconclusive, out, said, want)
 		}
 	})
 	t.Run("malformed", func(t *testing.T) {

@@ -178,6 +178,13 @@ var wrongToo = []wrong{
 	{"mock --dialect agkit -- nosuchcommand", "nosuchcommand|not found"},
 	{"mock --check plain.yaml -- true", "--check|COMMAND"},
 	{"mock --dialect agkit --expect calls --expect calls", "twice"},
+	{"mock plain.yaml --watch=false --control off --expect rule.yaml -- true",
+		`--expect rule.yaml: call 2: the scripts have no rule "greet"; did you mean greets?`},
+	{"mock --dialect agkit --expect method.yaml",
+		"--expect method.yaml:1: call 1: invalid method \"FETCH\" (want CONNECT, |PUT"},
+	{"mock --dialect agkit --expect counts.yaml",
+		"--expect counts.yaml:1: call 2: does not say which requests: want op, |{op: run,"},
+	{"mock --dialect agkit --expect nothing.yaml", "--expect nothing.yaml:1: expects nothing: want calls"},
 	{"mock --dialect agkit --record URL --expect calls.yaml", "--expect|--record"},
 	{"mock --dialect agkit --record http://u:s3cr3t@127.0.0.1", "--record|--header"},
 	{"mock --dialect agkit --record URL --save plain.sse", "--save plain.sse"},
@@ -257,8 +264,9 @@ func TestWrongInput(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
-		"more/plain.sse": "data: {}\n\n",
-		"typo.yaml":      "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
+		"more/plain.sse": "data: {}\n\n", "rule.yaml": "calls: [{op: run, rule: greets}, {op: run, rule: greet}]\n",
+		"method.yaml": "calls: [{method: FETCH}]\n", "counts.yaml": "calls: [op: run, exactly: 1]\n", "nothing.yaml": "{}\n",
+		"typo.yaml": "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",
 		"a.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n", "b.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n",
 	} {
 		path := filepath.Join(dir, name)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,10 +48,12 @@ type Expectation struct {
 const maxExpectationBytes = 1 << 20
 
 // LoadExpectations reads expectations in YAML or JSON from r. An empty text yields the zero value.
-// It returns an error if r fails, if the text is larger than 1 MiB or malformed, if a field is
-// unknown or has an invalid value, or if a server of the given dialects can never receive one of
-// the expected calls. The error begins with name, the name of the file, and the line, such as
-// "expect.yaml:3: ", or with name alone if the line is unknown.
+// It returns an error if r fails, if the text is larger than 1 MiB or malformed, if the text is not
+// empty but has no field with a value, if a field is unknown or has an invalid value, or if a server
+// of the given dialects can never receive one of the expected calls. It also returns an error if a
+// call has neither a name nor a field that selects requests, unless it is the only one and states a
+// number. The error begins with name, the name of the file, and the line, such as "expect.yaml:3:
+// ", or with name alone if the line is unknown.
 func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {
@@ -70,6 +73,10 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 		}
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
+	if len(data) > 0 && !hasValue(data) {
+		return x, fmt.Errorf("%s:1: expects nothing: "+
+			"want calls (e.g. calls: [{op: run, exactly: 1}]), strict or allow-unmatched", name)
+	}
 	nodes := callNodes(data)
 	for i, c := range x.Calls {
 		line, err := 1, error(nil)
@@ -79,11 +86,28 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 		if err == nil {
 			err = c.check(dialects)
 		}
+		if err == nil && c.Filter == (Filter{}) && c.Name == "" && (len(x.Calls) > 1 || !c.hasCounts()) {
+			err = errors.New("does not say which requests: want op, method, path, status, dialect, thread, run, rule, " +
+				"ended or contains (e.g. {op: run, exactly: 1}), or a name if it is about all requests")
+		}
 		if err != nil {
 			return x, fmt.Errorf("%s:%d: call %d: %w", name, line, i+1, err)
 		}
 	}
 	return x, nil
+}
+
+// hasValue reports whether a field of data, the text of a file with expectations, has a value other
+// than null. The text must be valid YAML.
+func hasValue(data []byte) bool {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(yamltree.Fields(file.Docs[0].Body), func(f *ast.MappingValueNode) bool {
+		_, isNull := yamltree.Content(f.Value).(*ast.NullNode)
+		return !isNull
+	})
 }
 
 // yamlErrorText returns the message of e, an error in data, the text of a file with expectations.
@@ -194,6 +218,12 @@ func callNodes(data []byte) []ast.Node {
 	return calls.Values
 }
 
+// httpMethods lists the values of Filter.Method that Expectation.check accepts.
+var httpMethods = []string{
+	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch,
+	http.MethodPost, http.MethodPut, http.MethodTrace,
+}
+
 // check returns an error if Exactly, AtLeast or AtMost is negative, if Exactly is set together with
 // one of the others, if AtLeast is greater than AtMost, if a field of the filter is invalid, or if
 // x expects a call that a server of the given dialects can never receive.
@@ -211,6 +241,9 @@ func (x Expectation) check(dialects []*dialect.Dialect) error {
 	}
 	if err := x.Filter.Check(dialects); err != nil {
 		return err
+	}
+	if x.Method != "" && !slices.Contains(httpMethods, strings.ToUpper(x.Method)) {
+		return fmt.Errorf("invalid method %.40q (want %s)", x.Method, strings.Join(httpMethods, ", "))
 	}
 	if _, maximum := x.countRange(); maximum != 0 {
 		return x.checkPossible(dialects)
@@ -248,6 +281,9 @@ func (x Expectation) filter() Filter {
 	return x.Filter
 }
 
+// hasCounts reports whether x states how many exchanges it expects.
+func (x Expectation) hasCounts() bool { return x.Exactly != nil || x.AtLeast != nil || x.AtMost != nil }
+
 // countRange returns the minimum and the maximum number of exchanges that x expects. A maximum of
 // -1 means that there is no maximum.
 func (x Expectation) countRange() (minimum, maximum int) {
@@ -283,8 +319,8 @@ func (x Expectation) countText() string {
 func (x Expectation) String() string {
 	var parts []string
 	for _, p := range [][2]string{
-		{"dialect", x.Dialect}, {"op", x.Op}, {"method", x.Method}, {"path", x.Path}, {"status", string(x.Status)}, {"thread", x.Thread},
-		{"run", x.Run}, {"rule", x.Rule}, {"ended", x.Ended}, {"contains", x.Contains},
+		{"dialect", x.Dialect}, {"op", x.Op}, {"method", x.Method}, {"path", x.Path}, {"status", string(x.Status)},
+		{"thread", x.Thread}, {"run", x.Run}, {"rule", x.Rule}, {"ended", x.Ended}, {"contains", x.Contains},
 	} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+" "+p[1])

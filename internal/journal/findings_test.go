@@ -254,7 +254,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s:\n%s\nnot\n%s", c.name, strings.Join(got, "\n"), c.want)
 		}
 	}
-	if f := made(Config{}).Verify(Filter{}, loaded(t, "calls: [{}]")); len(f) != 1 || f[0].Message != "any request: got 0, want at least 1; no requests received" {
+	if f := made(Config{}).Verify(Filter{}, loaded(t, "calls: [{name: any}]")); len(f) != 1 || f[0].Message != "any: got 0, want at least 1; no requests received" {
 		t.Errorf("an empty journal: %+v", f)
 	}
 	if f := j.Verify(Filter{After: 2}, loaded(t, "calls: [{op: run, exactly: 0}]")); len(f) != 0 {

@@ -10,13 +10,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
+// unexpectedValue is the message for a value in a place where YAML allows none.
+const unexpectedValue = `unexpected value (wrong indentation, or a text with ": " that needs quotes)`
+
 // messages replaces messages of the YAML package, or parts of them, with plainer ones. The YAML
 // package has two messages for a tab at the beginning of a line; the first entry replaces one of
 // them with the other.
 var messages = strings.NewReplacer(
 	"found character '\t' that cannot start any token", "found a tab character where an indentation space is expected",
 	"sequence end token ']' not found", "missing ]",
-	"value is not allowed in this context", "unexpected value (is the indentation right?)",
+	"mapping value is not allowed in this context", unexpectedValue, "value is not allowed in this context", unexpectedValue,
 	"sequence was used where mapping is expected", "got a list, want a mapping",
 	"string was used where mapping is expected", "got a string, want a mapping",
 	"string was used where sequence is expected", "got a string, want a list",

@@ -87,12 +87,19 @@ func (f sourceFile) parseCatalogue() (content catalogueContent, err error) {
 }
 
 // isYAMLList reports whether data, a YAML document, appears to be a list. It examines only the
-// first line, skipping blank lines, comments and "---". It returns true if all lines are skipped.
+// first line with content. It returns true if there is none.
 func isYAMLList(data []byte) bool {
+	line := firstContent(data)
+	return len(line) == 0 || line[0] == '-' || line[0] == '['
+}
+
+// firstContent returns the first line of data, a YAML document, that is neither blank nor a comment
+// nor "---", without the space around it. It returns nil if there is no such line.
+func firstContent(data []byte) []byte {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {
-			return line[0] == '-' || line[0] == '['
+			return line
 		}
 	}
-	return true
+	return nil
 }

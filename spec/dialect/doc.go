@@ -71,8 +71,9 @@
 // ask.assistant, ask.system, ask.tool), client tools (ask.tool-spec) and resumes
 // (ask.resume) are parts of requests.
 //
-// x-write, on a property: the value that is encoded if no slot provides one. It takes
-// precedence over default, which otherwise serves the same purpose.
+// x-write, on a property: the value that is encoded if no slot provides one. It must be valid
+// against the schema of the property. It takes precedence over default, which otherwise serves the
+// same purpose.
 //
 // x-within, on a variant that is a part of messages: the type and role of the message in
 // which the reference server sends it.
@@ -119,9 +120,9 @@
 // ask.tool.
 //
 // x-settings, at the top level: values that only the user of a server knows, such as the name of a
-// model. It maps the name of each setting to {default, description}. In an example of a request
-// body, "{{set.NAME}}" stands for the value, which is the default unless [Dialect.WithSettings]
-// changes it.
+// model. It maps the name of each setting to {default, description}, of which default is required.
+// In an example of a request body, "{{set.NAME}}" stands for the value, which is the default unless
+// [Dialect.WithSettings] changes it.
 //
 // x-requirement, on a schema of a frame, reply or request: the requirement that is violated if the
 // value violates this schema or one inside it, and exercised if the value is present and valid. It

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
@@ -13,16 +14,17 @@ import (
 )
 
 // nameMaps lists the keywords whose values are objects with arbitrary member names, such as the
-// names of properties.
+// names of properties. For x-requirement and the member requirement of an x-error, these are the
+// names of keywords.
 var nameMaps = []string{
 	"properties", "patternProperties", "dependentSchemas", "dependentRequired", "$defs", "schemas", "headers", "responses",
 	"examples", "parameters", "paths", "callbacks", "links", "requestBodies", "securitySchemes", "pathItems", "variables",
-	"mapping", "content", "encoding", "scopes", "webhooks", "x-without", "x-settings",
+	"mapping", "content", "encoding", "scopes", "webhooks", "x-without", "x-settings", "x-requirement", "requirement",
 }
 
 // literals lists the keywords whose values are data, such as examples. The names of members in
 // these values are not keywords, even if they are spelled like keywords.
-var literals = []string{"example", "default", "enum", "const", "value", "x-write"}
+var literals = []string{"example", "default", "enum", "const", "value", "x-write", "with"}
 
 // keywords returns an iterator over the keywords in the document and their values. Within an
 // object, they are ordered by name. It leaves out names that are not keywords: those in data, such
@@ -102,8 +104,26 @@ func nameCheck[T ~string](what string, names []T) extensionCheck {
 		if slices.Contains(known, n.text()) {
 			return "", ""
 		}
-		return n.pointer, fmt.Sprintf("unknown %s %s%s", what, displayValue(n.value), near.Suggest(n.text(), known))
+		return n.pointer, fmt.Sprintf("unknown %s %s%s", what, displayValue(n.value), suggestName(n.text(), known))
 	}
+}
+
+// suggestName returns the end of an error message about word, which is not one of the known names.
+// If a known name is similar to word, the result is that of [near.Suggest], which names the most
+// similar one. Otherwise the result lists the known names that begin as word does, up to its first
+// dot, as in " (want one of tool.call, tool.delta, or another one)". If there are none, it lists
+// all known names.
+func suggestName(word string, known []string) string {
+	if suggestion := near.Suggest(word, known); strings.HasPrefix(suggestion, ";") {
+		return suggestion
+	}
+	all := slices.Sorted(slices.Values(known))
+	group, _, dotted := strings.Cut(word, ".")
+	like := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, group+".") })
+	if dotted && len(like) > 0 {
+		return " (want one of " + strings.Join(like, ", ") + ", or another one)"
+	}
+	return " (want one of " + strings.Join(all, ", ") + ")"
 }
 
 // oneOfCheck returns a check that accepts only the given values, each of which is a string or a
@@ -167,12 +187,23 @@ func statusCheck(n node) (pointer, message string) {
 }
 
 // settingsCheck is the [extensionCheck] of x-settings, which declares settings by name. Each
-// setting must be an object without members other than "default" and "description". The names are
-// arbitrary. A value of x-settings that is not an object passes the check.
+// setting must be an object with the member "default", which must be a string, a number or a
+// boolean, and with no other members than "description". The names are arbitrary.
 func settingsCheck(n node) (pointer, message string) {
-	for _, setting := range n.members() {
+	if n.object() == nil {
+		return n.pointer, fmt.Sprintf("is %s: expected an object with settings by name", displayValue(n.value))
+	}
+	for name, setting := range n.members() {
 		if pointer, message := memberCheck(nil, "default", "description")(setting); message != "" {
 			return pointer, message
+		}
+		switch value := setting.get("default"); value.value.(type) {
+		case string, json.Number, bool:
+		case nil:
+			const message = "the setting %s has no default: expected {default: VALUE, description: TEXT}"
+			return setting.pointer, fmt.Sprintf(message, name)
+		default:
+			return value.pointer, fmt.Sprintf("is %s: expected a string, a number or a boolean", displayValue(value.value))
 		}
 	}
 	return "", ""
@@ -180,19 +211,19 @@ func settingsCheck(n node) (pointer, message string) {
 
 // refusalCheck returns a check for one refusal requirement, such as an entry of x-error, or a list
 // of them. Each refusal requirement must be an object that has the member "requirement" or
-// "inherit". In addition to the members of an entry of x-error, the object may have the members
-// named in more and in checked. The value of a member named in checked must pass the check that
-// checked contains for the name.
-func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCheck {
-	checks := map[string]extensionCheck{"status": statusCheck}
+// "inherit: true". In addition to the members of an entry of x-error, the object may have the
+// members named in checked. The value of such a member must pass the check that checked contains
+// for the name.
+func refusalCheck(checked map[string]extensionCheck) extensionCheck {
+	boolean := oneOfCheck(true, false)
+	checks := map[string]extensionCheck{"status": statusCheck, "in-band": boolean, "accept": boolean, "inherit": boolean}
 	maps.Copy(checks, checked)
-	members := append(more, "requirement", "code", "text", "in-band", "accept", "inherit", "comment")
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
-			if pointer, message := memberCheck(checks, members...)(entry); message != "" {
+			if pointer, message := memberCheck(checks, "requirement", "code", "text", "comment")(entry); message != "" {
 				return pointer, message
 			}
-			if !entry.get("requirement").exists() && !entry.get("inherit").exists() {
+			if !entry.get("requirement").exists() && entry.get("inherit").value != true {
 				return entry.pointer, "has no requirement"
 			}
 		}
@@ -205,7 +236,7 @@ func refusalCheck(checked map[string]extensionCheck, more ...string) extensionCh
 func deniedCheck(n node) (pointer, message string) {
 	reasons := map[string]extensionCheck{}
 	for _, reason := range denialReasons {
-		reasons[string(reason)] = refusalCheck(map[string]extensionCheck{"with": slotCheck}, "plain")
+		reasons[string(reason)] = refusalCheck(map[string]extensionCheck{"with": slotCheck, "plain": oneOfCheck(true, false)})
 	}
 	return memberCheck(reasons)(n)
 }
@@ -218,7 +249,7 @@ func (d *Dialect) checkExtensions() error {
 		switch {
 		case !strings.HasPrefix(name, "x-"):
 		case !known:
-			suggestion := near.Suggest(name, slices.Collect(maps.Keys(extensions)))
+			suggestion := suggestName(name, slices.Collect(maps.Keys(extensions)))
 			return d.errorAt(n.pointer, "unknown extension %s%s", name, suggestion)
 		case check != nil:
 			if at, message := check(n); message != "" {

@@ -45,7 +45,14 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	if err := d.nameAfter(file); err != nil {
 		return nil, err
 	}
-	if err := d.addCatalogue(files, ".", file); err != nil {
+	err = d.addCatalogue(files, ".", file)
+	if err == nil && len(d.requirements) == 0 {
+		err = &FileError{File: d.catalogue[0].name, Message: "has no requirements"}
+		if firstContent(d.catalogue[0].data) == nil {
+			err = &FileError{File: d.catalogue[0].name, Message: "is empty"}
+		}
+	}
+	if err != nil {
 		e, ok := errors.AsType[*FileError](err)
 		if ok && e.Line == 0 && e.File == catalogueFile(filepath.ToSlash(path)) { // there is no such file, for example
 			e.Message += ": expected the catalogue of " + path + ", a list of its requirements"

@@ -140,7 +140,23 @@ func TestInvalidFiles(t *testing.T) {
 		"unknown type": {"required: [type, text]\n", "required: [type, text]\n      additionalProperties: {type: strng}\n",
 			"echo.yaml:58: /components/schemas/Delta/additionalProperties: not valid OpenAPI: "},
 		"wrong type": {"required: [type, text]\n", "required: [type, text]\n      minProperties: many\n",
-			"echo.yaml:58: /components/schemas/Delta/minProperties: not valid OpenAPI: minProperties is a value of the wrong type: string"},
+			`echo.yaml:58: /components/schemas/Delta/minProperties: not a valid schema: ` +
+				`minProperties is "many": expected an integer`},
+		"wrong type of a keyword that has a requirement elsewhere": {"        text: {type: string, x-slot: text}",
+			"        more: {x-requirement: {minLength: echo.frame}}\n        text: {type: string, x-slot: text, minLength: one}",
+			`echo.yaml:61: /components/schemas/Delta/properties/text/minLength: not a valid schema: ` +
+				`minLength is "one": expected an integer`},
+		"negative length": {"text: {type: string, x-slot: text}", "text: {type: string, x-slot: text, minLength: -1}",
+			"echo.yaml:60: /components/schemas/Delta/properties/text/minLength: not a valid schema: " +
+				"minLength is -1: expected at least 0"},
+		"wrong type in a list": {"required: [type, text]", "required: [type, 5]",
+			"echo.yaml:57: /components/schemas/Delta/required/1: not a valid schema: required[1] is 5: expected a string"},
+		"null as a keyword's value": {"required: [type, text]\n", "required: [type, text]\n      minProperties: null\n",
+			"echo.yaml:58: /components/schemas/Delta/minProperties: not a valid schema: " +
+				"minProperties is null: expected an integer"},
+		"wrong type outside of schemas": {"required: true", `required: "yes"`,
+			`echo.yaml:12: /paths/~1run/post/requestBody/required: not valid OpenAPI: ` +
+				`required is "yes": expected true or false`},
 		"reference that leads nowhere": {`$ref: "#/components/schemas/Failure"`, `$ref: "#/components/schemas/Fail"`,
 			`echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: not valid OpenAPI: ` +
 				`the reference "#/components/schemas/Fail" leads nowhere`},
@@ -150,7 +166,10 @@ func TestInvalidFiles(t *testing.T) {
 		"unknown extension": {"x-kind: problem", "x-knd: problem",
 			"echo.yaml:69: /components/schemas/Problem/x-knd: unknown extension x-knd; did you mean x-kind?"},
 		"unknown kind": {"x-kind: message.delta", "x-kind: message.piece",
-			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "message.piece"`},
+			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "message.piece" ` +
+				"(want one of message.delta, message.end, message.progress, message.start, or another one)"},
+		"unknown kind of another form": {"x-kind: message.delta", "x-kind: delta text",
+			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "delta text" (want one of ask.assistant, `},
 		"kind of no schema": {"x-kind: message.delta", "x-kind: http.request",
 			`echo.yaml:55: /components/schemas/Delta/x-kind: x-kind: unknown kind "http.request"`},
 		"unknown slot": {"error: {type: string, x-slot: text}", "error: {type: string, x-slot: txt}",
@@ -193,7 +212,41 @@ func TestInvalidFiles(t *testing.T) {
 		"unknown member of the document": {"paths:", "path:",
 			`echo.yaml:4: /path: not valid OpenAPI: unknown member "path"; did you mean paths?`},
 		"unknown member of an operation": {"summary: says", "sumary: says",
-			`echo.yaml:7: /paths/~1run/post/sumary: not valid OpenAPI: unknown member "sumary"`},
+			`echo.yaml:7: /paths/~1run/post/sumary: not valid OpenAPI: unknown member "sumary"; did you mean summary?`},
+		"unknown keyword": {"error: {type: string, x-slot: text}", "error: {typex: string}",
+			`echo.yaml:72: /components/schemas/Problem/properties/error/typex: not valid OpenAPI: unknown member "typex"`},
+		"reference that is no text": {`$ref: "#/components/schemas/Failure"`, "$ref: 5",
+			"echo.yaml:28: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/1/$ref: " +
+				"not valid OpenAPI: $ref is 5: expected a string"},
+		"unknown method": {"    post:", "    psot:",
+			`echo.yaml:6: /paths/~1run/psot: not valid OpenAPI: unknown member "psot"; did you mean post?`},
+		"media type of a template": {"          application/json:\n", "          text/plain:\n",
+			`echo.yaml:15: /paths/~1run/post/requestBody/content/text~1plain: a request body with examples has the media type ` +
+				`"text/plain": expected application/json or multipart/form-data`},
+		"unknown status": {`"200":`, `"20O":`, "echo.yaml:20: /paths/~1run/post/responses/20O: not valid OpenAPI: " +
+			`"20O" is not a status: expected a status code (200), a class (2XX) or default`},
+		"class in small letters": {`"400":`, `"4xx":`,
+			`echo.yaml:34: /paths/~1run/post/responses/4xx: not valid OpenAPI: "4xx" is not`},
+		"space in a URL": {"paths:\n", "servers: [{url: v1 x}]\npaths:\n",
+			`echo.yaml:4: /servers/0/url: not valid OpenAPI: url is "v1 x": expected a URL without ' ', such as /v1`},
+		"unknown security scheme": {"paths:\n", "security: [{}, {baerer: []}]\npaths:\n",
+			`echo.yaml:4: /security/1/baerer: not valid OpenAPI: components has no security scheme "baerer": define it in`},
+		"unknown security scheme of an operation": {
+			"      summary: says", "      security: [{baerer: []}]\n      summary: says",
+			`echo.yaml:7: /paths/~1run/post/security/0/baerer: not valid OpenAPI: components has no security scheme "baerer"`},
+		"written value": {"text: {type: string, x-slot: text}", "text: {type: string, enum: [a, b], x-write: c}",
+			`echo.yaml:60: /components/schemas/Delta/properties/text/x-write: x-write: the value is "c": expected a or b`},
+		"setting without a default": {"default: small, ", "",
+			"echo.yaml:3: /x-settings/model: x-settings: the setting model has no default: expected {default: VALUE, "},
+		"default that is a list": {"default: small", "default: [small]",
+			`echo.yaml:3: /x-settings/model/default: x-settings: is ["small"]: expected a string, a number or a boolean`},
+		"settings that are none": {
+			"x-settings: {model: {default: small, description: the name of the model}}", "x-settings: small",
+			`echo.yaml:3: /x-settings: x-settings: is "small": expected an object with settings by name`},
+		"inherit": {"status: [415, 400]}", "inherit: maybe}",
+			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/inherit: x-error: is "maybe": expected true or false`},
+		"inherit: false alone": {"{requirement: echo.refused, status: [415, 400]}", "{inherit: false}",
+			"echo.yaml:13: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
 		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:4: /paths: no operation starts a run"},
 		"no x-stream": {"      x-stream:\n        sentinel: \"[DONE]\"\n        requirements: {status: echo.status}\n", "",
 			"echo.yaml:6: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},
@@ -243,6 +296,12 @@ func TestUnreadableFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(path, "echo.requirements.yaml: no such file or directory: expected the catalogue of echo.yaml, a list of its requirements")
+	for text, want := range map[string]string{"": "is empty", "# none\n---\n": "is empty", "[]": "has no requirements"} {
+		if err := os.WriteFile(catalogue, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check(path, "echo.requirements.yaml: "+want+": expected the catalogue of echo.yaml, a list of its requirements")
+	}
 	if err := errors.Join(os.Rename(catalogue+"~", catalogue), os.Truncate(path, dialect.MaxFileBytes+1)); err != nil {
 		t.Fatal(err)
 	}

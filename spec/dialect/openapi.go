@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -44,21 +46,58 @@ func (d *Dialect) checkOpenAPI() error {
 	return nil
 }
 
-// openAPIMembers lists the members of an OpenAPI document.
-var openAPIMembers = []string{
-	"openapi", "$self", "info", "jsonSchemaDialect", "servers", "paths", "webhooks", "components", "security", "tags",
-	"externalDocs",
+// openAPIMembers lists the members of objects of an OpenAPI document. The keys are patterns for
+// [path.Match] that match the JSON pointers of the objects.
+var openAPIMembers = map[string][]string{
+	"": {
+		"openapi", "$self", "info", "jsonSchemaDialect", "servers", "paths", "webhooks", "components", "security", "tags",
+		"externalDocs",
+	},
+	"/info": {"title", "summary", "description", "termsOfService", "contact", "license", "version"},
+	"/components": {
+		"schemas", "responses", "parameters", "examples", "requestBodies", "headers", "securitySchemes", "links",
+		"callbacks", "pathItems", "mediaTypes",
+	},
+	"/paths/*": append(slices.Clone(httpMethods), "summary", "description", "servers", "parameters"),
+	"/paths/*/*": {
+		"tags", "summary", "description", "externalDocs", "operationId", "parameters", "requestBody", "responses",
+		"callbacks", "deprecated", "security", "servers",
+	},
+	"/paths/*/*/requestBody":           {"description", "content", "required"},
+	"/paths/*/*/requestBody/content/*": {"schema", "itemSchema", "example", "examples", "encoding"},
+	"/paths/*/*/responses/*":           {"summary", "description", "headers", "content", "links"},
+	"/paths/*/*/responses/*/content/*": {"schema", "itemSchema", "example", "examples", "encoding"},
 }
 
 // unknownMemberError returns an error about a member with the given name that OpenAPI does not
 // define. If the object at the given JSON pointer has a member with that name, the error is about
-// that member. Otherwise, the error is about the top-level member of the document with that name.
-// In that case, openAPIPointer has returned the pointer to the first member of the document.
+// that member. Otherwise, openAPIPointer has found no position or the wrong one. The error is then
+// about the top-level member of the document with that name or, if there is none, about the first
+// keyword with that name.
 func (d *Dialect) unknownMemberError(pointer, name string) error {
-	if at := pointer + "/" + escape(name); d.document.lookup(at).exists() {
-		return d.errorAt(at, "not valid OpenAPI: unknown member %q", name)
+	if !has(d.document.lookup(pointer).object(), name) {
+		pointer = ""
 	}
-	return d.errorAt("/"+escape(name), "not valid OpenAPI: unknown member %q%s", name, near.Suggest(name, openAPIMembers))
+	at := pointer + "/" + escape(name)
+	if !has(d.document.lookup(pointer).object(), name) {
+		for keyword, n := range d.document.keywords() {
+			_, isString := n.value.(string)
+			switch {
+			case keyword != name || name == "$ref" && isString:
+			case name == "$ref":
+				return d.errorAt(n.pointer, "not valid OpenAPI: $ref is %s: expected a string", displayValue(n.value))
+			default:
+				return d.errorAt(n.pointer, "not valid OpenAPI: unknown member %q", name)
+			}
+		}
+	}
+	suggestion := ""
+	for pattern, members := range openAPIMembers {
+		if matches, _ := path.Match(pattern, pointer); matches {
+			suggestion = near.Suggest(name, members)
+		}
+	}
+	return d.errorAt(at, "not valid OpenAPI: unknown member %q%s", name, suggestion)
 }
 
 // errorAt returns an error about the value at the given JSON pointer of the document. The message
@@ -103,31 +142,55 @@ func openAPIPointer(err error, text []byte) string {
 }
 
 // wrongType matches an error of the OpenAPI loader about a field of the wrong type. Its groups are
-// the JSON type of the value and the name of the field.
-var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type`)
+// the JSON type of the value, the name of the field, and the Go type of the field.
+var wrongType = regexp.MustCompile(`cannot unmarshal (\w+) into field (?:\w+\.)*(\w+) of type (\S+)`)
 
 // loadError returns an error with a position in the document for err, an error of the OpenAPI
 // loader. The position is that of a likely cause: a reference without a target, a reference of an
-// unsupported form, or the value of the wrong type that err mentions. If the document has none of
-// these, the position is the beginning of the document.
+// unsupported form, an invalid schema, or the value of the wrong type that err mentions. If the
+// document has none of these, the position is the beginning of the document.
 func (d *Dialect) loadError(err error) error {
-	message := "not valid OpenAPI: " + lastCause(err)
-	wrong := wrongType.FindStringSubmatch(err.Error())
 	for name, n := range d.document.keywords() {
 		ref, isRef := n.value.(string)
 		switch {
-		case name == "$ref" && isRef && strings.HasPrefix(ref, "#/") && !d.document.lookup(ref[1:]).exists():
-			message = fmt.Sprintf("not valid OpenAPI: the reference %s leads nowhere", displayValue(ref))
-		case name == "$ref" && isRef && !strings.HasPrefix(ref, "#/"):
-			message = fmt.Sprintf("the reference %s does not begin with #/, which is all that is supported", displayValue(ref))
-		case wrong != nil && name == wrong[2] && goType(n.value) == wrong[1]:
-			message = fmt.Sprintf("not valid OpenAPI: %s is a value of the wrong type: %s", name, jsonType(n.value))
-		default:
-			continue
+		case name != "$ref" || !isRef:
+		case !strings.HasPrefix(ref, "#/"):
+			return d.errorAt(n.pointer, "the reference %s does not begin with #/, which is all that is supported",
+				displayValue(ref))
+		case !d.document.lookup(ref[1:]).exists():
+			return d.errorAt(n.pointer, "not valid OpenAPI: the reference %s leads nowhere", displayValue(ref))
 		}
-		return d.errorAt(n.pointer, "%s", message)
 	}
-	return d.errorAt("", "%s", message)
+	if err := d.checkSchemas(); err != nil {
+		return err
+	}
+	if wrong := wrongType.FindStringSubmatch(err.Error()); wrong != nil {
+		for name, n := range d.document.keywords() {
+			if name == wrong[2] && goType(n.value) == wrong[1] {
+				return d.errorAt(n.pointer, "not valid OpenAPI: %s is %s: expected %s", name, displayValue(n.value),
+					describeGoType(wrong[3]))
+			}
+		}
+	}
+	return d.errorAt("", "not valid OpenAPI: %s", lastCause(err))
+}
+
+// describeGoType returns the phrase that messages use for a value of a field of the OpenAPI loader
+// with the given Go type.
+func describeGoType(goType string) string {
+	switch {
+	case goType == "string":
+		return typeNames["string"]
+	case goType == "bool":
+		return typeNames["boolean"]
+	case strings.HasPrefix(goType, "[]"):
+		return typeNames["array"]
+	case strings.HasPrefix(goType, "uint"), strings.HasPrefix(goType, "int"):
+		return typeNames["integer"]
+	case strings.HasPrefix(goType, "float"):
+		return typeNames["number"]
+	}
+	return typeNames["object"]
 }
 
 // lastCause returns the message of err, an error of the OpenAPI loader, on one line and without the

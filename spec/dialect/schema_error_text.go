@@ -237,6 +237,7 @@ var formatNames = map[string]string{
 	"time":      "a time as in 12:00:00Z",
 	"uri":       "an absolute URI",
 	"email":     "a mail address",
+	"regex":     "a regular expression",
 }
 
 // pluralize returns n followed by the noun thing, such as "1 byte" or "2 bytes".

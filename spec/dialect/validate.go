@@ -1,10 +1,14 @@
 package dialect
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -23,10 +27,12 @@ func (d *Dialect) Validate(checks []*spec.Check) error {
 // checkDocument validates the OpenAPI document and its extensions, without using d.operations. It
 // returns the first error. Together with checkContents, it implements [Dialect.Validate].
 func (d *Dialect) checkDocument() error {
-	if err := d.checkOpenAPI(); err != nil {
-		return err
+	for _, check := range []func() error{d.checkOpenAPI, d.checkExtensions, d.checkOperations} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
-	return d.checkExtensions()
+	return nil
 }
 
 // checkContents validates what checkDocument does not: the schemas, streams, templates and examples
@@ -34,7 +40,7 @@ func (d *Dialect) checkDocument() error {
 // argument checks is as in [Dialect.Validate].
 func (d *Dialect) checkContents(checks []*spec.Check) error {
 	for _, check := range []func() error{
-		d.checkSchemas,
+		d.checkSchemas, d.checkWritten,
 		func() error { return d.checkCatalogue(checks) },
 		func() error { return d.checkCitations(checks) },
 		d.checkStreams, d.checkTemplates, d.checkExamples,
@@ -46,36 +52,64 @@ func (d *Dialect) checkContents(checks []*spec.Check) error {
 	return nil
 }
 
-// checkSchemas returns an error if a schema of the document cannot be compiled.
-func (d *Dialect) checkSchemas() (err error) {
+// checkSchemas returns an error if a schema of the document cannot be compiled. It does not use
+// d.operations.
+func (d *Dialect) checkSchemas() error {
 	var all []node
-	addContents := func(n node) {
-		for _, media := range n.get("content").members() {
-			all = append(all, media.get("schema"), media.get("itemSchema"))
-		}
-	}
 	for _, schema := range d.document.lookup("/components/schemas").members() {
 		all = append(all, schema)
 	}
-	for _, o := range d.operations {
-		for _, p := range o.parameters {
-			all = append(all, p.schema)
+	for name, n := range d.document.keywords() {
+		if name == "schema" || name == "itemSchema" {
+			all = append(all, n)
 		}
-		for _, response := range o.node.get("responses").members() {
-			addContents(response)
-		}
-		addContents(o.node.get("requestBody"))
 	}
 	for _, schema := range all {
-		if !schema.exists() {
-			continue
-		}
 		if _, err := d.document.compile(schema.pointer); err != nil {
-			message := strings.ReplaceAll(err.Error(), d.document.url+"#", "")
-			return d.errorAt(schema.pointer, "not a valid schema: %s", strings.ReplaceAll(message, "\n", " "))
+			return d.schemaCompileError(schema.pointer, err)
 		}
 	}
 	return nil
+}
+
+// schemaCompileError returns an error for err, the result of compiling the schema at the given JSON
+// pointer. If a keyword in that schema, or in one to which it refers, has an invalid value, the
+// error is about that value. Otherwise, it is about the schema.
+func (d *Dialect) schemaCompileError(pointer string, err error) error {
+	message := strings.ReplaceAll(err.Error(), d.document.url+"#", "")
+	invalid, _ := errors.AsType[*jsonschema.SchemaValidationError](err)
+	var leaf *jsonschema.ValidationError // the first of those with the longest location
+	var visit func(e *jsonschema.ValidationError)
+	visit = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) == 0 && (leaf == nil || len(e.InstanceLocation) > len(leaf.InstanceLocation)) {
+			leaf = e
+		}
+		for _, cause := range e.Causes {
+			visit(cause)
+		}
+	}
+	if invalid != nil {
+		if root, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
+			visit(root)
+		}
+	}
+	if leaf != nil {
+		_, fragment, _ := strings.Cut(invalid.URL, "#") // escaped by the compiler
+		pointer, _ = url.PathUnescape(fragment)
+		tokens := leaf.InstanceLocation
+		name := "the schema"
+		if n := len(tokens); n > 0 {
+			name = tokens[n-1]
+			if list, ok := d.document.lookup(pointer + jsonPointer(tokens[:n-1])).value.([]any); ok && len(list) > 0 && n > 1 {
+				name = tokens[n-2] + "[" + name + "]"
+			}
+		}
+		pointer += jsonPointer(tokens)
+		b := schemaError{got: d.document.lookup(pointer).value}
+		b.describe(leaf)
+		message = b.text(name)
+	}
+	return d.errorAt(pointer, "not a valid schema: %s", strings.ReplaceAll(message, "\n", " "))
 }
 
 // checkStreams returns an error if no operation starts a run, or if a schema of a frame has no

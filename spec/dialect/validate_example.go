@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -81,7 +80,7 @@ func (d *Dialect) checkPlaceholders(n node, isItem bool) error {
 			name = name[:len(name)-1]
 		}
 		if !slices.Contains(known, name) {
-			return d.errorAt(n.pointer, "unknown placeholder %s%s", found[0], near.Suggest(name, known))
+			return d.errorAt(n.pointer, "unknown placeholder %s%s", found[0], suggestName(name, known))
 		}
 	}
 	return nil
