@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -65,8 +66,9 @@ func (r *Report) Merge(document []byte) error {
 			r.Outcomes = append(r.Outcomes, *o)
 		}
 	}
-	slices.SortStableFunc(r.Outcomes, func(a, b Outcome) int {
-		return cmp.Or(order[a.Mutant]-order[b.Mutant], dialects[a.Dialect]-dialects[b.Dialect])
+	sort.SliceStable(r.Outcomes, func(i, j int) bool {
+		a, b := &r.Outcomes[i], &r.Outcomes[j]
+		return cmp.Or(order[a.Mutant]-order[b.Mutant], dialects[a.Dialect]-dialects[b.Dialect]) < 0
 	})
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -56,8 +57,9 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 		}
 	}
 	value, more := d.validateBody(o, r)
-	slices.SortStableFunc(more, func(a, b spec.Violation) int {
-		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Message, b.Message))
+	sort.SliceStable(more, func(i, j int) bool { // see ResponseDefects for why package sort
+		a, b := &more[i], &more[j]
+		return a.Location < b.Location || a.Location == b.Location && a.Message < b.Message
 	})
 	return value, append(violations, more...)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -138,9 +139,8 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	}
 	w.messageTypes = n.get("x-in").strings()
 	w.scanSchema(s, n, nil, true, 0)
-	slices.SortStableFunc(w.parts, func(a, b partsLocation) int { // what answers an interrupt follows the messages
-		return cmp.Compare(a.rank(), b.rank())
-	})
+	// What answers an interrupt follows the messages.
+	sort.SliceStable(w.parts, func(i, j int) bool { return w.parts[i].rank() < w.parts[j].rank() })
 	w.constants = constantSlotsOf(w)
 	w.layout = w.layoutOf(withAllOf(n, 0), nil, 0)
 	w.cache = newValidationCache(w.layout, withAllOf(n, 0))
