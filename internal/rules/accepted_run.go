@@ -84,7 +84,7 @@ func (c *runsAndHistories) isThreadCreatedTwice(r *acceptedRun) bool {
 
 // wasThreadUnknown reports whether the server certainly did not know the thread of r before r was
 // requested. That is so if the thread had no history and no earlier request can have created it;
-// see conversation.touchedAt.
+// see runsAndHistories.touchedAt.
 func (c *runsAndHistories) wasThreadUnknown(r *acceptedRun) bool {
 	return c.hadNoHistory(r) && !c.mayBeTouchedBefore(r.request.Thread, r.acceptance.At)
 }

@@ -116,6 +116,9 @@ func (c *runsAndHistories) observe(e spec.Event) {
 			c.historyExchanges = append(c.historyExchanges, &x)
 		}
 	case e.Kind == spec.RunAccepted:
+		if !c.request.Valid() { // for example, its media type is wrong, so its prompt and thread were not read
+			c.changedOtherwise[e.Thread] = true
+		}
 		c.addRun(e)
 	case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 &&
 		c.request.Valid() && c.request.Run != "":
