@@ -189,7 +189,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(PlannedCheck, Finding
 		}
 		checks[i] = eventObserver{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
 	}
-	progress := completeRunDetector{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
+	progress := completeRunDetector{hasRunEnd: plan.HasRunEnd}
 	watchers := slices.Concat([]eventObserver{{progress.observe, false}}, state.observers, checks)
 	for e := range events {
 		for _, w := range watchers {
@@ -227,13 +227,14 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 }
 
 // A completeRunDetector computes the fields of an [Evaluation] other than Results from the events
-// of a conversation. For the field Complete, it looks for an exchange whose response streams a
-// whole run, from its start to its end. The stream must have content, and all its frames must be
-// decodable. Frames that violate their schemas count, too, because checks judge these.
+// of a conversation. For the field Complete, it looks for an exchange whose response streams a run
+// to its end. The stream must have content, and all its frames must be decodable. It need not
+// contain the start of the run, because not every document demands one. Frames that violate their
+// schemas count, too, because checks judge these.
 type completeRunDetector struct {
 	Evaluation
-	hasRunStart, hasRunEnd bool     // whether the dialect has the kinds RunStart and RunEnd
-	otherTypes             []string // media types allowed in place of an event stream in the current exchange
+	hasRunEnd  bool     // whether the dialect has the kind RunEnd
+	otherTypes []string // media types allowed in place of an event stream in the current exchange
 	exchangeProgress
 }
 
@@ -259,7 +260,7 @@ func (s *completeRunDetector) observe(e Event) {
 		s.OtherEncoding = s.OtherEncoding || e.StatusCode == 200 && slices.Contains(s.otherTypes, e.MediaType)
 	case e.Kind == BodyEnd:
 		s.Complete = s.Complete || s.isStream && s.hasContent && !s.malformed &&
-			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) &&
+			(s.ended || !s.hasRunEnd && e.Err == nil) &&
 			(e.Err == nil || errors.Is(e.Err, ErrClientLeft) || errors.Is(e.Err, ErrStillOpen))
 	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized || e.Kind == Usage:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Undecodable || e.Kind == RunRefused:

@@ -86,7 +86,6 @@ type PlannedCheck struct {
 // A Plan lists the checks by which a target is judged, each with the requirements that it judges.
 type Plan struct {
 	PlannedChecks []PlannedCheck
-	HasRunStart   bool // the dialect has the kind [RunStart]
 	HasRunEnd     bool // the dialect has the kind [RunEnd]
 }
 
@@ -94,7 +93,7 @@ type Plan struct {
 // requirement of the catalogue names. Each planned check contains all requirements that name the
 // check. The parameter kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
-	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
+	d := Plan{HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
 		planned := PlannedCheck{Check: c}
 		for _, r := range catalogue {
