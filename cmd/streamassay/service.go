@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -164,15 +165,18 @@ func (p serviceInfo) clientEnv() []string {
 }
 
 // print prints the URLs and the seed to out, one per line. It leaves out the control URL or the
-// seed if there is none.
+// seed if there is none. All lines are written at once, because a reader may close the pipe after
+// the first line that it needs, and writing to a closed pipe ends the program.
 func (p serviceInfo) print(out io.Writer) {
+	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
-		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])
+		fmt.Fprintf(&text, "%s  %s\n", name, p.baseURLs[name])
 	}
 	if p.controlURL != "" {
-		fmt.Fprintf(out, "control  %s\n", p.controlURL)
+		fmt.Fprintf(&text, "control  %s\n", p.controlURL)
 	}
 	if p.seed != nil {
-		fmt.Fprintf(out, "seed  %d\n", *p.seed)
+		fmt.Fprintf(&text, "seed  %d\n", *p.seed)
 	}
+	_, _ = io.WriteString(out, text.String())
 }

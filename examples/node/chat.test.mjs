@@ -18,12 +18,11 @@ const headers = { Authorization: "Bearer ada", "Content-Type": "application/json
 let mock, base, control;
 before(async () => {
   mock = spawn(process.env.STREAMASSAY ?? "streamassay", ["mock", "--dialect", "runs"], { stdio: ["ignore", "pipe", "inherit"] });
-  // It prints its addresses when it is ready: NAME, spaces, URL.
+  // It prints its addresses when it is ready: NAME, spaces, URL. The pipe stays open, because a
+  // program that writes to a closed one is ended.
   let said = "";
-  for await (const text of mock.stdout.setEncoding("utf8")) {
-    said += text;
-    if (/^control .*\n/m.test(said)) break;
-  }
+  mock.stdout.setEncoding("utf8").on("data", (text) => (said += text));
+  while (!/^control .*\n/m.test(said)) await once(mock.stdout, "data", { signal: AbortSignal.timeout(10_000) });
   base = /^runs@\S+ +(\S+)/m.exec(said)[1];
   control = /^control +(\S+)/m.exec(said)[1];
   const taken = await fetch(`${control}/v1/scripts?test=weather`, { method: "PUT", headers: { "Content-Type": "application/yaml" }, body: script });
