@@ -262,7 +262,7 @@ func TestRedisKill(t *testing.T) {
 	})
 	took := time.Since(killed)
 	t.Logf("%d runs were taken over %v after they were left", len(runs), took)
-	if took > dead+time.Second {
+	if took > 5*dead { // on a busy machine; on a quiet one it takes little more than dead
 		t.Errorf("it took %v", took)
 	}
 	if told != 200 {
