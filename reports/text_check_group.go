@@ -56,25 +56,14 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 		if effect := c.consequenceText(s.Verbose); effect != "" {
 			writeLabelled(b, "effect", effect)
 		}
-		if c.Fatal {
-			d.writeFailedRequirements(b)
+		if fatal == &d.Causes[i] {
+			isMet := func(r RequirementResult) bool { return r.Verdict != spec.Failed }
+			s.writeRequirements(b, slices.DeleteFunc(slices.Clone(d.Requirements), isMet))
 		}
 		if c.Curl != "" && c.Fatal {
 			fmt.Fprintf(b, "  reproduce  %s\n", fullCommand(safeText(c.Curl)))
 		}
 		b.WriteString("\n")
-	}
-}
-
-// writeFailedRequirements writes the text and the source of the first requirements that failed.
-// There are at most maxFindingGroups of them.
-func (d DialectReport) writeFailedRequirements(b *strings.Builder) {
-	n := 0
-	for _, r := range d.Requirements {
-		if r.Verdict == spec.Failed && n < maxFindingGroups {
-			writeLabelled(b, string(r.Level), singleLine(r.ID+": "+r.quotedText(400)))
-			n++
-		}
 	}
 }
 
@@ -125,7 +114,7 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 		writeLabelled(b, "to do", singleLine(g.Advice))
 	}
 	writeLabelled(b, "rule", singleLine(g.Title))
-	g.writeRequirements(b, violated, s)
+	s.writeRequirements(b, violated)
 	for _, v := range d.furtherViolations(g) {
 		writeLabelled(b, "also", singleLine(v.text(300)))
 	}
@@ -221,7 +210,7 @@ func (g checkResultGroup) writeFinding(b *strings.Builder, f Finding, violated [
 // writeRequirements writes the text and the source of the requirements in violated. If s.Verbose is
 // false, it writes the text and source of only the first maxFindingGroups requirements, and the
 // levels and ids of the others.
-func (g checkResultGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
+func (s TextStyle) writeRequirements(b *strings.Builder, violated []RequirementResult) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
 			writeWrapped(b, "  … and ", singleLine(joinRequirements(violated[i:])))

@@ -230,6 +230,25 @@ func TestColorKeepsLines(t *testing.T) {
 	}
 }
 
+// TestFatalCause checks that a cause that kept the target from being tested is shown with the
+// requirements that failed, and only with these.
+func TestFatalCause(t *testing.T) {
+	r := sample()
+	r.Dialects[0].Causes = []Cause{{Kind: "http", Message: "POST /: 404 Not Found", Fatal: true, Consequences: 2}}
+	r.Dialects[0].Checks = nil
+	r.Dialects[0].Requirements = []RequirementResult{
+		{ID: "x.failed", Level: spec.Must, Verdict: spec.Failed, Quote: "answers 200", Source: "derived: a test"},
+		{ID: "x.silent", Level: spec.Must, Verdict: spec.Silent, Quote: "answers 201", Source: "derived: a test"},
+	}
+	text := textOf(t, r, TextStyle{})
+	_, cause, _ := strings.Cut(text, "COULD NOT TEST")
+	cause, _, _ = strings.Cut(cause, "\n\n")
+	if !strings.Contains(cause, "MUST       x.failed: answers 200\n") ||
+		strings.Contains(cause, "x.silent") {
+		t.Errorf("got %s", cause)
+	}
+}
+
 // TestGroups checks that the results of one check form one group, which shows the scenario with
 // findings.
 func TestGroups(t *testing.T) {

@@ -19,8 +19,8 @@ func heard(laws []spec.Requirement, evidence ...judgement) spec.CheckResult {
 		})
 		return func(spec.Event) {}
 	}}
-	duties := spec.Plan{PlannedChecks: []spec.PlannedCheck{{Check: check, Requirements: laws}}}
-	return spec.Run(duties, slices.Values([]spec.Event{}), nil).Results[0]
+	plan := spec.Plan{PlannedChecks: []spec.PlannedCheck{{Check: check, Requirements: laws}}}
+	return spec.Run(plan, slices.Values([]spec.Event{}), nil).Results[0]
 }
 
 type judgement struct {
@@ -80,8 +80,8 @@ func TestAbout(t *testing.T) {
 		{[]spec.Event{{Kind: spec.RunEnd}, {Kind: spec.RunError, Text: "bad"}}, spec.Passed, spec.Failed},
 		{[]spec.Event{{Kind: spec.RunEnd}}, spec.Passed, spec.Silent},
 	} {
-		duties := spec.Plan{PlannedChecks: []spec.PlannedCheck{{Check: check, Requirements: []spec.Requirement{end, failure}}}}
-		r := spec.Run(duties, slices.Values(test.events), nil).Results[0]
+		plan := spec.Plan{PlannedChecks: []spec.PlannedCheck{{Check: check, Requirements: []spec.Requirement{end, failure}}}}
+		r := spec.Run(plan, slices.Values(test.events), nil).Results[0]
 		if r.VerdictOn(end) != test.end || r.VerdictOn(failure) != test.failure {
 			t.Errorf("%v: the end is %v, the failure %v; want %v, %v", test.events, r.VerdictOn(end), r.VerdictOn(failure), test.end, test.failure)
 		}

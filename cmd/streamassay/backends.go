@@ -31,7 +31,7 @@ type backendKind[T any] struct {
 	hidden bool   // not shown in help and errors
 	keeps  string // default number of ended runs that a store keeps, as in "10000 in memory"; "": not in --help
 	// open opens the backend. The location is the flag value if that is a URL, otherwise the part
-	// of the flag value after the first colon, or "" if there is no colon.
+	// of the flag value after the first colon. It is empty if the value has no colon.
 	open func(ctx context.Context, location string, s backendSettings) (T, error)
 }
 

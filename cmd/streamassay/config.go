@@ -132,9 +132,9 @@ type configTarget struct {
 // file. It returns an error if data is invalid or has no targets. Errors begin with ":" or
 // ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configTarget, error) {
-	data, err := textfile.Decode(data)
-	if e, ok := errors.AsType[*textfile.Error](err); ok {
-		return nil, fmt.Errorf(":%d: %s", e.Line, e.Message)
+	data, problem := textfile.Decode(data)
+	if problem != nil {
+		return nil, fmt.Errorf(":%d: %s", problem.Line, problem.Message)
 	}
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {

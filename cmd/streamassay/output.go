@@ -103,7 +103,7 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 // checkReports returns a usage error if a report in list would overwrite one of the inputs, which
 // are paths of files and directories (see [outputDestination.checkInputs]), or has the path
 // transcripts, the directory for transcripts. The argument flag is the name of the flag that sets
-// transcripts. If transcripts is "", there is no such directory.
+// transcripts. An empty transcripts means that no transcripts are written.
 func checkReports(list []reportOutput, flag, transcripts string, inputs ...string) error {
 	for _, o := range list {
 		if err := o.destination.checkInputs(o.flagText, inputs...); err != nil {

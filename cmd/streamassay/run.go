@@ -76,7 +76,7 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				hint := ""
-				if strings.HasPrefix(args[1], "Bearer") || strings.HasPrefix(args[0], "Bearer") {
+				if slices.Contains(args, "Bearer") {
 					hint = ": a header with a space needs quotes, as in --header 'Authorization: Bearer T'"
 				}
 				return usageError("run takes at most one TARGET, got %q too%s", args[1], hint)

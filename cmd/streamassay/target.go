@@ -136,8 +136,8 @@ func (t targetOptions) secretValues() (all []string) {
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := t.conversationNames()
 	for _, d := range dialects {
-		for _, duty := range d.Plan(rules.All).PlannedChecks {
-			known = append(known, duty.Check.ID)
+		for _, planned := range d.Plan(rules.All).PlannedChecks {
+			known = append(known, planned.Check.ID)
 		}
 		for _, r := range d.Requirements {
 			known = append(known, r.ID)
@@ -194,7 +194,8 @@ func (t targetOptions) checkGlobsMatch(known []string, noun string) error {
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
 				if suites.IsSequence(glob) {
-					noun += fmt.Sprintf("; %s is %d, so there are no more", t.source.settingName("sequences"), t.suite.Sequences)
+					noun += fmt.Sprintf("; %s is %d: increase it to generate more sequences",
+						t.source.settingName("sequences"), t.suite.Sequences)
 				} else if strings.Contains(glob, ",") {
 					noun += "; commas do not separate: give " + name + " several times"
 				}

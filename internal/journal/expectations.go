@@ -62,9 +62,9 @@ func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x 
 	if len(data) > maxExpectationBytes {
 		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectationBytes)
 	}
-	data, err = textfile.Decode(data)
-	if e, ok := errors.AsType[*textfile.Error](err); ok {
-		return x, fmt.Errorf("%s:%d: %s", name, e.Line, e.Message)
+	data, problem := textfile.Decode(data)
+	if problem != nil {
+		return x, fmt.Errorf("%s:%d: %s", name, problem.Line, problem.Message)
 	}
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error

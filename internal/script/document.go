@@ -72,9 +72,9 @@ func parseYAML(data []byte) (root ast.Node, value any, err error) {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
 		return nil, nil, &positionError{text: message}
 	}
-	data, err = textfile.Decode(data)
-	if e, ok := errors.AsType[*textfile.Error](err); ok {
-		return nil, nil, &positionError{filePosition{e.Line, e.Column}, e.Message}
+	data, problem := textfile.Decode(data)
+	if problem != nil {
+		return nil, nil, &positionError{filePosition{problem.Line, problem.Column}, problem.Message}
 	}
 	defer func() { // the YAML parser panics on some invalid files
 		if r := recover(); r != nil {

@@ -6,32 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// An Error states why data is not UTF-8 text.
-type Error struct {
+// A Problem states why data is not UTF-8 text.
+type Problem struct {
 	Line    int // line of the first invalid byte, from 1; 1 if all of the data has another encoding
 	Column  int // column of that byte in its line, in characters from 1
 	Message string
 }
 
-func (e *Error) Error() string { return e.Message }
-
-// Decode returns data without the byte order mark at its beginning, if it has one. It returns an
-// error of type *Error if data is in another encoding or format (see [CheckFormat]), or is not
-// valid UTF-8.
-func Decode(data []byte) ([]byte, error) {
-	if err := CheckFormat(data); err != nil {
-		return nil, err
+// Decode returns data without the byte order mark at its beginning, if it has one. If data is in
+// another encoding or format (see [CheckFormat]), or is not valid UTF-8, Decode returns a problem
+// and no text. Otherwise, problem is nil.
+func Decode(data []byte) (text []byte, problem *Problem) {
+	if problem = CheckFormat(data); problem != nil {
+		return nil, problem
 	}
 	if line, column := invalidByte(data); line > 0 {
-		return nil, &Error{line, column, "not valid UTF-8: save the file as UTF-8"}
+		return nil, &Problem{line, column, "not valid UTF-8: save the file as UTF-8"}
 	}
 	return bytes.TrimPrefix(data, []byte("\ufeff")), nil
 }
 
-// CheckFormat returns an error of type *Error if data looks like UTF-16 text or is compressed with
-// gzip. It does not check whether data is valid UTF-8, so it also applies to recordings, which may
-// contain other bytes.
-func CheckFormat(data []byte) error {
+// CheckFormat returns a problem if data looks like UTF-16 text or is compressed with gzip, and nil
+// otherwise. It does not check whether data is valid UTF-8, so it also applies to recordings, which
+// may contain other bytes.
+func CheckFormat(data []byte) *Problem {
 	format := ""
 	switch {
 	case isUTF16(data):
@@ -41,7 +39,7 @@ func CheckFormat(data []byte) error {
 	default:
 		return nil
 	}
-	return &Error{1, 1, "the file is " + format}
+	return &Problem{1, 1, "the file is " + format}
 }
 
 // isUTF16 reports whether data begins with the byte order mark of UTF-16, or with two ASCII

@@ -1,7 +1,6 @@
 package textfile
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -11,7 +10,7 @@ import (
 func TestDecode(t *testing.T) {
 	for _, c := range []struct {
 		data, want   string
-		err          string // part of the message; "" if there is no error
+		message      string // part of the message of the problem; "": no problem
 		line, column int
 	}{
 		{data: "", want: ""},
@@ -19,26 +18,25 @@ func TestDecode(t *testing.T) {
 		{data: "\ufeffa: b", want: "a: b"},
 		{data: "a: \ufffd", want: "a: \ufffd"},
 		{data: "a\x00", want: "a\x00"},
-		{data: "\xff\xfea\x00:\x00", err: "UTF-16", line: 1, column: 1},
-		{data: "\xfe\xff\x00a\x00:", err: "UTF-16", line: 1, column: 1},
-		{data: "a\x00:\x00 \x00b\x00", err: "UTF-16", line: 1, column: 1},
-		{data: "\x00a\x00:", err: "UTF-16", line: 1, column: 1},
-		{data: "\x1f\x8b\x08\x00", err: "gzip", line: 1, column: 1},
-		{data: "a: b\né: \xe9", err: "not valid UTF-8", line: 2, column: 4},
+		{data: "\xff\xfea\x00:\x00", message: "UTF-16", line: 1, column: 1},
+		{data: "\xfe\xff\x00a\x00:", message: "UTF-16", line: 1, column: 1},
+		{data: "a\x00:\x00 \x00b\x00", message: "UTF-16", line: 1, column: 1},
+		{data: "\x00a\x00:", message: "UTF-16", line: 1, column: 1},
+		{data: "\x1f\x8b\x08\x00", message: "gzip", line: 1, column: 1},
+		{data: "a: b\né: \xe9", message: "not valid UTF-8", line: 2, column: 4},
 	} {
-		got, err := Decode([]byte(c.data))
-		if c.err == "" {
-			if err != nil || string(got) != c.want {
-				t.Errorf("Decode(%q) = %q, %v; want %q", c.data, got, err, c.want)
+		got, problem := Decode([]byte(c.data))
+		if c.message == "" {
+			if problem != nil || string(got) != c.want {
+				t.Errorf("Decode(%q) = %q, %+v; want %q", c.data, got, problem, c.want)
 			}
 			continue
 		}
-		e, ok := errors.AsType[*Error](err)
-		if !ok || !strings.Contains(e.Message, c.err) || e.Line != c.line || e.Column != c.column {
-			t.Errorf("Decode(%q): error %+v; want %q at %d:%d", c.data, err, c.err, c.line, c.column)
+		if problem == nil || !strings.Contains(problem.Message, c.message) || problem.Line != c.line || problem.Column != c.column {
+			t.Errorf("Decode(%q): problem %+v; want %q at %d:%d", c.data, problem, c.message, c.line, c.column)
 		}
 	}
-	if err := CheckFormat([]byte("HTTP/1.1 200 OK\n\n\xff\xfe")); err != nil {
-		t.Errorf("CheckFormat refuses a recording with bytes that are not UTF-8: %v", err)
+	if problem := CheckFormat([]byte("HTTP/1.1 200 OK\n\n\xff\xfe")); problem != nil {
+		t.Errorf("CheckFormat refuses a recording with bytes that are not UTF-8: %+v", problem)
 	}
 }

@@ -131,10 +131,10 @@ func decodeStrictly(name string, data []byte, v any) error {
 // decodeUTF8 returns data, the content of the JSON file called name, without its byte order mark.
 // It returns an error if data is not UTF-8.
 func decodeUTF8(name string, data []byte) ([]byte, error) {
-	text, err := textfile.Decode(data)
-	if e, ok := errors.AsType[*textfile.Error](err); ok {
-		return nil, position{name, e.Line}.errorAt(
-			"%s (binary bodies are encoded in hex in .request.json, and in base64 in .har)", e.Message)
+	text, problem := textfile.Decode(data)
+	if problem != nil {
+		return nil, position{name, problem.Line}.errorAt(
+			"%s (binary bodies are encoded in hex in .request.json, and in base64 in .har)", problem.Message)
 	}
 	return text, nil
 }

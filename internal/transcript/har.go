@@ -211,7 +211,7 @@ func fieldsOf(fields []harField) (h spec.Header) {
 }
 
 // body returns the body of the request r. If the body is unknown or was reconstructed from form
-// parameters, note says so; otherwise it is "". If the body is malformed, the error begins with the
+// parameters, note is a sentence about that; otherwise it is "". If the body is malformed, the error begins with the
 // JSON path of the mistake within postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
@@ -268,9 +268,9 @@ func (r harResponse) missingReason() string {
 }
 
 // setResponse converts r, a response in an HTTP archive, and stores it in h.Response. It leaves out
-// the header field Content-Encoding if there is a body, because archives contain decoded bodies;
-// note says so. Otherwise, note is "". If r is malformed, the text of the error begins with the
-// JSON path of the mistake within the response, such as ".status".
+// the header field Content-Encoding if the response has a body, because archives contain decoded
+// bodies. The result note is a sentence about the omitted field, or "". If r is malformed, the text
+// of the error begins with the JSON path of the mistake within the response, such as ".status".
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

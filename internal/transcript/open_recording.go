@@ -61,14 +61,15 @@ func Open(path string) (*Transcript, error) {
 // the body of an event stream.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
+	problem := textfile.CheckFormat(data)
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	switch {
 	case err != nil:
 		return nil, readError(name, err)
 	case len(data) > MaxFileBytes:
 		return nil, tooLarge(name)
-	case textfile.CheckFormat(data) != nil:
-		return nil, position{name, 1}.errorAt("%v", textfile.CheckFormat(data))
+	case problem != nil:
+		return nil, position{name, problem.Line}.errorAt("%s", problem.Message)
 	case len(start) == 0:
 		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
@@ -189,8 +190,8 @@ func readFile(path string) ([]byte, error) {
 	if b.Len() > MaxFileBytes {
 		return nil, tooLarge(path)
 	}
-	if err := textfile.CheckFormat(b.Bytes()); err != nil {
-		return nil, position{path, 1}.errorAt("%v", err)
+	if problem := textfile.CheckFormat(b.Bytes()); problem != nil {
+		return nil, position{path, problem.Line}.errorAt("%s", problem.Message)
 	}
 	return b.Bytes(), nil
 }

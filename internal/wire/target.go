@@ -132,7 +132,7 @@ func checkBase(base *url.URL) error {
 }
 
 // findUnsendableByte returns the first byte of target that must be percent-encoded in a request
-// line, such as a space or "#". The result ok is false if there is no such byte.
+// line, such as a space or "#", and whether target contains such a byte.
 func findUnsendableByte(target string) (b byte, ok bool) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {

@@ -112,11 +112,11 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 	case len(data) > MaxFileBytes:
 		return fail(fmt.Sprintf("is larger than %d bytes", MaxFileBytes))
 	}
-	data, err = textfile.Decode(data)
-	if e, ok := errors.AsType[*textfile.Error](err); ok {
-		return nil, &FileError{File: b.path(name), Line: e.Line, Message: e.Message}
+	text, problem := textfile.Decode(data)
+	if problem != nil {
+		return nil, &FileError{File: b.path(name), Line: problem.Line, Message: problem.Message}
 	}
-	return data, nil
+	return text, nil
 }
 
 // path returns the path of the file with the given name in the directory. The path begins with the
