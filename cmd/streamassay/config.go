@@ -221,8 +221,8 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 		key := fmt.Sprint(field.Key)
 		i := slices.Index(names, key)
 		if i < 0 {
-			if similar := near.Suggest(key, names); !strings.HasPrefix(similar, " (") {
-				return usageError("%s: unknown field%s", key, similar)
+			if similar := near.Similar(key, names); similar != "" {
+				return usageError("%s: unknown field; did you mean %s?", key, similar)
 			}
 			return usageError("%s: unknown field (a target has %s; see docs/targets.yaml)", key, strings.Join(names, ", "))
 		}

@@ -151,7 +151,7 @@ func unknownFlags(cmd *cobra.Command, first string, args []string) []string {
 const maxSimilarFlags = 3
 
 // similarFlags returns the names of the flags of cmd that resemble name, the name of an unknown
-// flag. If [near.Suggest] finds a similar flag, the result contains only that flag. Otherwise it
+// flag. If [near.Similar] finds a similar flag, the result contains only that flag. Otherwise it
 // contains the flags that share a hyphen-separated word with name. If there are more than
 // [maxSimilarFlags], the result is nil.
 func similarFlags(cmd *cobra.Command, name string) []string {
@@ -163,8 +163,8 @@ func similarFlags(cmd *cobra.Command, name string) []string {
 			shared = append(shared, f.Name)
 		}
 	})
-	if nearest, ok := strings.CutPrefix(near.Suggest(name, all), "; did you mean "); ok {
-		return []string{strings.TrimSuffix(nearest, "?")}
+	if nearest := near.Similar(name, all); nearest != "" {
+		return []string{nearest}
 	}
 	if len(shared) > maxSimilarFlags {
 		return nil

@@ -89,9 +89,8 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 					return usageError("TARGET is empty: want a base URL (e.g. http://127.0.0.1:8080) or %q, the embedded server",
 						referenceName)
 				}
-				hint := near.Suggest(t.URL, []string{referenceName})
-				if t.URL != referenceName && strings.HasPrefix(hint, "; did you mean") {
-					return usageError("TARGET %q is not a base URL%s", t.URL, hint)
+				if t.URL != referenceName && near.Similar(t.URL, []string{referenceName}) != "" {
+					return usageError("TARGET %q is not a base URL; did you mean %s?", t.URL, referenceName)
 				}
 			}
 			bar := newProgress(sh, 0)

@@ -14,18 +14,31 @@ const maxListed = 20
 // Suggest returns the end of an error message about word, which is not one of the known words. If a
 // known word is similar to word, the result names the most similar one, as in "; did you mean
 // text?". Otherwise the result lists the known words in alphabetical order, as in " (want one of a,
-// b)", but only the first 20.
+// b)", but only the first 20. See [Similar] for which words are similar. Suggest does not modify
+// known.
+func Suggest(word string, known []string) string {
+	if best := Similar(word, known); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	known = slices.Sorted(slices.Values(known))
+	if more := len(known) - maxListed; more > 0 {
+		return fmt.Sprintf(" (want one of %s and %d more)", strings.Join(known[:maxListed], ", "), more)
+	}
+	return " (want one of " + strings.Join(known, ", ") + ")"
+}
+
+// Similar returns the known word that is most similar to word; of several, it returns the first in
+// alphabetical order. It returns "" if no known word is similar.
 //
 // A known word is similar if it begins with word or has an edit distance of 1 from it. If word has
 // more than three bytes, a known word is also similar if it contains word or has an edit distance
-// of 2 from it. Suggest does not modify known.
-func Suggest(word string, known []string) string {
-	known = slices.Sorted(slices.Values(known))
+// of 2 from it. Similar does not modify known.
+func Similar(word string, known []string) string {
 	best, least := "", 2
 	if len(word) > 3 {
 		least = 3
 	}
-	for _, k := range known {
+	for _, k := range slices.Sorted(slices.Values(known)) {
 		d := editDistance(word, k)
 		if word != "" && strings.HasPrefix(k, word) || len(word) > 3 && strings.Contains(k, word) {
 			d = min(d, 1)
@@ -34,13 +47,7 @@ func Suggest(word string, known []string) string {
 			best, least = k, d
 		}
 	}
-	if best != "" {
-		return "; did you mean " + best + "?"
-	}
-	if more := len(known) - maxListed; more > 0 {
-		return fmt.Sprintf(" (want one of %s and %d more)", strings.Join(known[:maxListed], ", "), more)
-	}
-	return " (want one of " + strings.Join(known, ", ") + ")"
+	return best
 }
 
 // editDistance returns the Levenshtein distance between a and b, counted in bytes. If a or b is

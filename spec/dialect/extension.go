@@ -114,8 +114,8 @@ func nameCheck[T ~string](what string, names []T) extensionCheck {
 // dot, as in " (want one of tool.call, tool.delta, or another one)". If there are none, it lists
 // all known names.
 func suggestName(word string, known []string) string {
-	if suggestion := near.Suggest(word, known); strings.HasPrefix(suggestion, ";") {
-		return suggestion
+	if near.Similar(word, known) != "" {
+		return near.Suggest(word, known)
 	}
 	all := slices.Sorted(slices.Values(known))
 	group, _, dotted := strings.Cut(word, ".")
