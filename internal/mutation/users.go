@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -31,6 +32,25 @@ func serveLatestAs(applies func(m *threadOwners, user string) bool) middleware {
 				if applies(m, v.user()) {
 					return v.asUser(PrimaryUser)
 				}
+			}
+			return v.httpRequest
+		})
+	})
+}
+
+// serveHistoryOfOwner returns a middleware that lets other users read the histories of threads of
+// [PrimaryUser]. It calls applies with each valid request of [OtherUser] for the history of such a
+// thread. If applies returns true, the server receives the request as if PrimaryUser had sent it.
+// Otherwise, the request is passed on unchanged.
+func serveHistoryOfOwner(applies func(request *spec.Event) bool) middleware {
+	return trackThreads(func(m *threadOwners) middleware {
+		return editRequests(func(v parsedRequest) *http.Request {
+			request := v.parsed()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if v.isOperation("history") && request.Valid() && v.user() == OtherUser &&
+				slices.Contains(m.threadsOf[PrimaryUser], request.Thread) && applies(request) {
+				return v.asUser(PrimaryUser)
 			}
 			return v.httpRequest
 		})
@@ -139,6 +159,14 @@ var usersMutants = []*Mutant{
 		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: serveLatestAs(func(*threadOwners, string) bool { return true }),
+	}, {
+		Name: "history-of-any-thread", Doc: "every user can read the history of every thread",
+		KilledBy:   map[string]string{"auth.hides-history": "history"},
+		Middleware: serveHistoryOfOwner(func(*spec.Event) bool { return true }),
+	}, {
+		Name: "history-of-any-thread-before-a-day", Doc: "the owner of a thread is not looked at if the history before a day is requested",
+		KilledBy:   map[string]string{"auth.hides-history": "history"},
+		Middleware: serveHistoryOfOwner(func(request *spec.Event) bool { return request.Day != "" }),
 	}, {
 		Name: "knows-its-connections", Doc: "credentials hold for all later requests of a connection",
 		KilledBy:   map[string]string{needsCredentials: "http.request"},

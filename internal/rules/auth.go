@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
+var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, HidesHistory, RefusesExcessStreams, ReleasesStreams}
 
 // eachAccessAttempt returns a newWatcherFunc that calls judge, at the end of a conversation, with
 // each exchange x in which the server should have denied access. The function denial returns the
@@ -227,6 +227,69 @@ Otherwise, a server that returns no histories would pass by accident.`,
 			case x.request.Principal == spec.OtherUser && x.request.Thread == "" && x.request.Valid():
 				attempts = append(attempts, x)
 			}
+		}
+	}),
+}
+
+// HidesHistory judges whether a request of another user for the history of a thread returns none of
+// the prompts of its owner.
+var HidesHistory = &spec.Check{
+	ID: "auth.hides-history",
+	Doc: `a request for the history of another user's thread returns none of the owner's prompts
+
+The server may refuse the request in any way, or return a history without these prompts. This passes
+only if the server returned a history with one of them to the owner. Otherwise, a server that returns
+no histories would pass by accident.`,
+	Needs:         []spec.Kind{spec.History, spec.HistoryUser},
+	AllPrincipals: true,
+	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
+		owners := resourceOwners{}
+		prompts := map[string]map[spec.Principal]string{} // text of a prompt → sender → thread
+		canRead := map[string]bool{}                      // threads whose owner received a history with a prompt
+		var attempts []exchange
+
+		// ownersPrompt returns the first prompt in x.reply that only the primary user sent, to the
+		// given thread. It returns "" if there is none.
+		ownersPrompt := func(x exchange, thread string) string {
+			page, _ := x.page()
+			for _, m := range page.Parts {
+				senders := prompts[WithoutSpace(m.Text)]
+				if m.Kind == spec.HistoryUser && m.Text != "" && len(senders) == 1 && senders[spec.PrimaryUser] == thread {
+					return m.Text
+				}
+			}
+			return ""
+		}
+		p.AtEnd(func() {
+			for _, x := range attempts {
+				switch text := ownersPrompt(x, x.request.Thread); {
+				case text != "":
+					p.Judge(x.reply, false,
+						"another user's request for the history of a thread returned the owner's prompt %q; expected a refusal, or no data of the owner",
+						text)
+				case canRead[x.request.Thread] && !isRequestIndependentStatus(x.status()):
+					x.request.Requirement = "" // this is not the requirement on the operation
+					p.Judge(x.request, true, "")
+				}
+			}
+		})
+		return func(x exchange) {
+			for _, m := range x.request.PartsOf(spec.InputUser) {
+				text := WithoutSpace(m.Text)
+				if prompts[text] == nil {
+					prompts[text] = map[spec.Principal]string{}
+				}
+				prompts[text][x.request.Principal] = x.request.Thread
+			}
+			isOwned := owners.isOwnedBy(spec.PrimaryUser, x.request)
+			switch {
+			case x.request.Thread == "" || !isOwned || !x.request.Valid():
+			case x.request.Principal == spec.PrimaryUser:
+				canRead[x.request.Thread] = canRead[x.request.Thread] || ownersPrompt(x, x.request.Thread) != ""
+			case x.request.Principal == spec.OtherUser && x.request.Name == "history":
+				attempts = append(attempts, x)
+			}
+			owners.record(x)
 		}
 	}),
 }
