@@ -120,6 +120,9 @@ var (
 	// ErrLimitExceeded means that the response exceeded a limit of the client, in bytes, events
 	// or time.
 	ErrLimitExceeded = errors.New("the response exceeded a limit")
+	// ErrInvalidCoding means that the body is not in the content coding that its Content-Encoding
+	// field names.
+	ErrInvalidCoding = errors.New("the body is not in its content coding")
 	// ErrNotHTTP means that the bytes of the response are not HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )

@@ -121,7 +121,7 @@ func canonical(text string) string {
 // endErrors lists the errors with which a body can end early.
 var endErrors = []error{
 	spec.ErrClientLeft, spec.ErrStillOpen,
-	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
+	spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrInvalidCoding, spec.ErrNotHTTP,
 }
 
 // endText returns a description of how the body ended if e is of kind [spec.BodyEnd]. The

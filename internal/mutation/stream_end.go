@@ -3,6 +3,7 @@ package mutation
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -78,18 +79,17 @@ var streamEndMutants = []*Mutant{
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
 		Name: "compressed-at-the-end", Doc: "streams are compressed for clients that accept it, and only sent at their end",
-		Middleware: func(next dialectHandler) dialectHandler {
-			return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Accept-Encoding") != "gzip" {
-					next.ServeHTTP(w, r)
-					return
-				}
-				c := &compressor{ResponseWriter: w}
-				defer c.close()
-				next.ServeHTTP(c, r)
-			}), next.dialect}
-		},
-		KilledBy: map[string]string{"wire.flushes": "message.delta"},
+		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
+		KilledBy:   map[string]string{"wire.flushes": "message.delta"},
+	}, {
+		Name: "compressed-without-end", Doc: "compressed streams lack the end of the gzip format",
+		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return gzipWithoutEnd{gzip.NewWriter(w)} }),
+		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
+		AlsoFails:  []string{"wire.flushes"},
+	}, {
+		Name: "not-compressed", Doc: "for clients that accept it, streams are said to be compressed, but are not",
+		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return uncompressed{w} }),
+		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
 	}, {
 		Name: "start-held", Doc: "the first events of a run are held back until one that is not about its start",
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
@@ -119,11 +119,41 @@ var streamEndMutants = []*Mutant{
 	},
 }
 
-// A compressor is a ResponseWriter that compresses event streams with gzip. It ignores requests to
-// flush them.
+// compressStreams returns a middleware that compresses event streams for clients that accept gzip.
+// It ignores requests to flush them. The function newWriter returns a writer that writes what it
+// compresses to w.
+func compressStreams(newWriter func(w io.Writer) io.WriteCloser) middleware {
+	return func(next dialectHandler) dialectHandler {
+		return dialectHandler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Accept-Encoding") != "gzip" {
+				next.ServeHTTP(w, r)
+				return
+			}
+			c := &compressor{ResponseWriter: w, newWriter: newWriter}
+			defer c.close()
+			next.ServeHTTP(c, r)
+		}), next.dialect}
+	}
+}
+
+// gzipWithoutEnd is a gzip.Writer whose Close does not write the end of the format.
+type gzipWithoutEnd struct{ *gzip.Writer }
+
+// Close writes compressed data that is still in the buffer. It returns any error from doing so.
+func (w gzipWithoutEnd) Close() error { return w.Flush() }
+
+// uncompressed is a writer that does not compress what it writes.
+type uncompressed struct{ io.Writer }
+
+// Close does nothing and returns nil.
+func (uncompressed) Close() error { return nil }
+
+// A compressor is a ResponseWriter that compresses event streams. It ignores requests to flush
+// them.
 type compressor struct {
 	http.ResponseWriter
-	gzip *gzip.Writer // nil if the response is not an event stream, or if its head was not written yet
+	newWriter func(w io.Writer) io.WriteCloser // see compressStreams
+	body      io.WriteCloser                   // nil if the response is not an event stream, or if its head was not written yet
 }
 
 // WriteHeader sends the header with the given status. If the Content-Type is that of an event
@@ -131,10 +161,10 @@ type compressor struct {
 // body.
 func (c *compressor) WriteHeader(status int) {
 	h := c.Header()
-	if strings.HasPrefix(h.Get("Content-Type"), spec.EventStream) && c.gzip == nil {
+	if strings.HasPrefix(h.Get("Content-Type"), spec.EventStream) && c.body == nil {
 		h.Set("Content-Encoding", "gzip")
 		h.Del("Content-Length")
-		c.gzip = gzip.NewWriter(c.ResponseWriter)
+		c.body = c.newWriter(c.ResponseWriter)
 	}
 	c.ResponseWriter.WriteHeader(status)
 }
@@ -142,8 +172,8 @@ func (c *compressor) WriteHeader(status int) {
 // Write writes p to the body and returns any error from doing so. It compresses p if WriteHeader
 // was called for an event stream.
 func (c *compressor) Write(p []byte) (int, error) {
-	if c.gzip != nil {
-		return c.gzip.Write(p)
+	if c.body != nil {
+		return c.body.Write(p)
 	}
 	return c.ResponseWriter.Write(p)
 }
@@ -153,8 +183,8 @@ func (c *compressor) FlushError() error { return nil }
 
 // close writes the rest of a compressed stream. It does nothing if the response is not compressed.
 func (c *compressor) close() {
-	if c.gzip != nil {
-		_ = c.gzip.Close() // an error means that the client has left
+	if c.body != nil {
+		_ = c.body.Close() // an error means that the client has left
 	}
 }
 

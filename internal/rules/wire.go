@@ -256,8 +256,9 @@ var BodyIsComplete = &spec.Check{
 
 A client cannot rely on a truncated reply. HTTP libraries report an error even if a stream is cut off
 only after its terminal event. If the dialect has no event for the end of a run, its servers may cut
-off a stream to report a failure, so it is not judged after an event that reports the failure. A
-stream without a terminal event is judged if a request canceled its thread; run.ends judges the others.`,
+off a stream to report a failure, so it is not judged after an event that reports the failure. A body
+that cannot be decoded from its content coding is incomplete, too. A stream without a terminal event
+is judged if a request canceled its thread; run.ends judges the others.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
@@ -285,6 +286,8 @@ func judgeBodyEnd(p *spec.Pass, x *exchange, e spec.Event, cut *[]completedStrea
 	switch {
 	case e.Kind != spec.BodyEnd || x.status() == 0 || errors.Is(e.Err, spec.ErrClientLeft):
 	case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
+	case errors.Is(e.Err, spec.ErrInvalidCoding):
+		p.Judge(e, false, "%v; expected the coding that the header field Content-Encoding names", e.Err)
 	case !ended && (x.response.IsStream() || x.request.Operation == ""):
 		if isBrokenTransfer(e) {
 			*cut = append(*cut, completedStream{request: x.request, bodyEnd: e})

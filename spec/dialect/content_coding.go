@@ -31,10 +31,11 @@ func HasContentCoding(r spec.Response) bool {
 // the result say when the parts of the decoded body could be decoded. The result still has the
 // Content-Encoding field, so it must not be passed to DecodeContent again.
 //
-// A truncated body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
+// A body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
 // is an event stream, after 200,000 events and comments; the End of the result then wraps
-// spec.ErrLimitExceeded. If the coding is unknown or the body is invalid, the result has no body,
-// and its End wraps spec.ErrClientLeft, so that the server is not judged by this response.
+// spec.ErrLimitExceeded. If the rest of the body could not be decoded although
+// the transfer is complete, or is not in the coding, the End wraps spec.ErrInvalidCoding. If the coding is unknown, the result has no
+// body, and its End wraps spec.ErrClientLeft, so that the server is not judged by this response.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -43,8 +44,10 @@ func DecodeContent(r spec.Response) spec.Response {
 	body, arrivals, err := decompress(coding, r.Body, r.Arrivals)
 	var counter sse.EventCounter
 	switch {
-	case err != nil:
+	case errors.Is(err, errors.ErrUnsupported):
 		body, r.End = nil, fmt.Errorf("%w: the content coding %q cannot be decoded: %w", spec.ErrClientLeft, coding, err)
+	case err != nil && (r.End == nil || !errors.Is(err, io.ErrUnexpectedEOF)):
+		r.End = fmt.Errorf("%w: %s: %w", spec.ErrInvalidCoding, coding, err)
 	case len(body) > maxDecoded:
 		body = body[:maxDecoded]
 		r.End = fmt.Errorf("%w: sent more than %d MiB, after decoding", spec.ErrLimitExceeded, maxDecoded>>20)
@@ -60,9 +63,9 @@ func DecodeContent(r spec.Response) spec.Response {
 
 // decompress returns body with its content coding removed. The coding must be in lower case. The
 // result is cut off at maxDecoded+1 bytes, so that the caller can detect that it is too large. If
-// body is truncated, decompress returns the part that it can decode. It returns an error if coding
-// is not gzip, x-gzip or deflate, or if body is invalid or does not contain the complete header of
-// the coding.
+// decompress returns an error, the result is the part of body that it could decode. The error is
+// errors.ErrUnsupported if coding is not gzip, x-gzip or deflate, and io.ErrUnexpectedEOF if body
+// is truncated. Other errors mean that body is not in its coding.
 //
 // The argument arrivals says when the parts of body arrived. The result decoded has an element for
 // each of them, whose End is the length of what could be decoded at that time.
@@ -90,11 +93,11 @@ func decompress(coding string, body []byte, arrivals []spec.Arrival) (text []byt
 		}
 		text = append(text, buffer[:n]...)
 	}
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) && len(text) <= maxDecoded {
-		return nil, nil, err
-	}
 	for _, a := range arrivals[len(decoded):] {
 		decoded = append(decoded, spec.Arrival{End: len(text), At: a.At})
 	}
-	return text, decoded, nil
+	if err == io.EOF || len(text) > maxDecoded {
+		err = nil
+	}
+	return text, decoded, err
 }

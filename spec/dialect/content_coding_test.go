@@ -37,16 +37,22 @@ func TestContentCoding(t *testing.T) {
 		{"whole", "gzip", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
 		{"capitals", "GZIP", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
 		{"cut off", "gzip", b.Bytes()[:first], spec.ErrTruncated, []spec.Kind{spec.MessageDelta}, false},
-		{"not what it says", "gzip", []byte("data: [DONE]\n\n"), nil, nil, true},
+		{"not what it says", "gzip", []byte("data: [DONE]\n\n"), spec.ErrInvalidCoding, nil, false},
+		{"without its end", "gzip", b.Bytes()[:first], spec.ErrInvalidCoding, []spec.Kind{spec.MessageDelta}, false},
+		{"not only what it says", "gzip", append(bytes.Clone(b.Bytes()), "data: [DONE]\n\n"...), spec.ErrInvalidCoding, []spec.Kind{spec.MessageDelta, spec.Done}, false},
 		{"unknown", "br", []byte{11, 2, 128}, nil, nil, true},
 		{"empty", "br", nil, nil, nil, false},
 		{"none", "identity", []byte("data: [DONE]\n\n"), nil, []spec.Kind{spec.Done}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			end := c.end
+			if errors.Is(end, spec.ErrInvalidCoding) {
+				end = nil // the transfer is complete
+			}
 			x := spec.Exchange{
 				Request: spec.Request{Method: "POST", Target: "/send-message", Body: []byte(`{"conversationId":"c"}`)},
 				Response: spec.Response{
-					Status: 200, Body: c.body, End: c.end,
+					Status: 200, Body: c.body, End: end,
 					Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}, {Name: "Content-Encoding", Value: c.coding}},
 				},
 			}
