@@ -67,10 +67,10 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup 
 	return list
 }
 
-// An otherViolatedRequirement is a requirement that some results of a group violate, but that the
+// An unshownViolation is a requirement that some results of a group violate, but that the
 // result shown in the report does not violate. The fields Finding and Scenario are the first
 // finding about the requirement and the scenario of that finding.
-type otherViolatedRequirement struct {
+type unshownViolation struct {
 	RequirementResult
 	Finding  Finding
 	Scenario string
@@ -78,7 +78,7 @@ type otherViolatedRequirement struct {
 
 // furtherViolations returns the requirements that findings of the group violate, except those that
 // violatedRequirements returns for g.Check, in the order of the findings.
-func (d DialectReport) furtherViolations(g checkResultGroup) (all []otherViolatedRequirement) {
+func (d DialectReport) furtherViolations(g checkResultGroup) (all []unshownViolation) {
 	known := map[string]bool{"": true}
 	for _, r := range d.violatedRequirements(g.Check) {
 		known[r.ID] = true
@@ -87,7 +87,7 @@ func (d DialectReport) furtherViolations(g checkResultGroup) (all []otherViolate
 		for _, f := range c.Findings {
 			i := slices.IndexFunc(d.Requirements, func(r RequirementResult) bool { return r.ID == f.Requirement })
 			if i >= 0 && !known[f.Requirement] {
-				all = append(all, otherViolatedRequirement{d.Requirements[i], f, c.Scenario})
+				all = append(all, unshownViolation{d.Requirements[i], f, c.Scenario})
 			}
 			known[f.Requirement] = true
 		}

@@ -244,7 +244,7 @@ func joinRequirements(list []RequirementResult) string {
 
 // text returns the violation as one line for a report, with at most limit columns of the message of
 // the finding.
-func (v otherViolatedRequirement) text(limit int) string {
+func (v unshownViolation) text(limit int) string {
 	return fmt.Sprintf("%s %s, scenario %s: %s", v.Level, v.ID, v.Scenario, truncateText(v.Finding.Message, limit))
 }
 

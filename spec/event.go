@@ -178,11 +178,11 @@ type Event struct {
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
 
-	Violations  []Violation  // the constraints of the document that the event violates
-	Exercised   []string     // ids of the requirements that the event exercises and meets
-	Requirement string       // id of the requirement for which the event is evidence; "" if unknown
-	Flaws       []DecodeFlaw // defects of the bytes themselves
-	Fields      []string     // of a frame: the names of its SSE fields, in order
+	Violations  []Violation    // the constraints of the document that the event violates
+	Exercised   []string       // ids of the requirements that the event exercises and meets
+	Requirement string         // id of the requirement for which the event is evidence; "" if unknown
+	Flaws       []EncodingFlaw // defects of the bytes themselves
+	Fields      []string       // of a frame: the names of its SSE fields, in order
 
 	// Implied is true if no frame represents the event, but another frame implies it. For example,
 	// the first chunk of a message implies the start of the message.
@@ -392,24 +392,24 @@ const (
 	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 
-// A DecodeFlaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
-type DecodeFlaw struct {
-	Kind   DecodeFlawKind
+// An EncodingFlaw is a defect of the bytes of a frame or body, such as invalid UTF-8.
+type EncodingFlaw struct {
+	Kind   EncodingFlawKind
 	Detail string // what is wrong, for messages; may be ""
 }
 
-// A DecodeFlawKind is the type of a [DecodeFlaw].
-type DecodeFlawKind string
+// An EncodingFlawKind is the type of a [EncodingFlaw].
+type EncodingFlawKind string
 
 // The kinds of flaws that the bytes of a frame or body can have.
 const (
-	FlawUTF8         DecodeFlawKind = "utf-8"        // not valid UTF-8
-	FlawUnterminated DecodeFlawKind = "unterminated" // no blank line follows the last frame of a stream
-	FlawJSON         DecodeFlawKind = "json"         // not JSON
-	FlawTooLarge     DecodeFlawKind = "too-large"    // larger than the decoder's limit
+	FlawUTF8         EncodingFlawKind = "utf-8"        // not valid UTF-8
+	FlawUnterminated EncodingFlawKind = "unterminated" // no blank line follows the last frame of a stream
+	FlawJSON         EncodingFlawKind = "json"         // not JSON
+	FlawTooLarge     EncodingFlawKind = "too-large"    // larger than the decoder's limit
 )
 
 // String returns the kind and the detail of the flaw, such as "json: unexpected end".
-func (f DecodeFlaw) String() string {
+func (f EncodingFlaw) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
 }

@@ -166,7 +166,8 @@ func pairOf(row []int, a, b int) parameterPair {
 	return parameterPair{a, row[a], b, row[b]}
 }
 
-// cover removes from o the pairs that occur in row. No element of row may be -1.
+// cover removes from o the pairs that occur in row, a row of the array in which every parameter has
+// a value: no element is -1.
 func (o *uncoveredValuePairs) cover(row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {

@@ -26,7 +26,7 @@ func (t *Conversation) beginExchange(r spec.Request) (i int, ok bool) {
 	defer t.mu.Unlock()
 	if !t.hasEnded() {
 		if t.abortCause = context.Cause(t.ctx); t.abortCause == nil {
-			t.abortCause = t.tracker(r).stopCause()
+			t.abortCause = t.budget(r).stopCause()
 		}
 	}
 	if t.hasEnded() {
@@ -47,12 +47,12 @@ func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached |
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
-	tracker := t.tracker(r)
+	budget := t.budget(r)
 	guard := eventSizeGuard{maxEventBytes: t.target.MaxEventBytes, next: limit.Until}
 	var abandonCause error                     // the reason why only the head of a stream is read
 	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
 		if guard.isStream(r) && limit.Frames == 0 {
-			abandonCause = t.target.resources.trackers[true].stopCause()
+			abandonCause = t.target.resources.budgets[true].stopCause()
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
 	}
@@ -63,7 +63,7 @@ func (t *Conversation) completeExchange(
 	sent := r
 	sent.Target = target
 	release := t.waitForStream(r)
-	ctx, stop := tracker.withContext(t.ctx)
+	ctx, stop := budget.withContext(t.ctx)
 	x, err := client.Do(ctx, sent, limit)
 	release(x.Response)
 	cause := context.Cause(ctx)
@@ -75,7 +75,7 @@ func (t *Conversation) completeExchange(
 	x.Request.Target = r.Target
 	if err == nil {
 		t.target.resources.noteOpenStream(x.Response, endedAt)
-		cause = t.recordCost(&x.Response, tracker, guard)
+		cause = t.recordCost(&x.Response, budget, guard)
 	}
 	if cause != nil {
 		abandon(&x.Response, cause)
@@ -95,19 +95,19 @@ func (t *Conversation) completeExchange(
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost adds the size of response r to the totals of tracker and returns nil. If guard.tripped
+// recordCost adds the size of response r to the totals of budget and returns nil. If guard.tripped
 // is set, it counts r as a response that exceeded a limit. If the body has a content coding and the
-// tracker has stopped requests, recordCost does not decode the body. It then returns the reason,
+// budget has stopped requests, recordCost does not decode the body. It then returns the reason,
 // with which the caller must call [abandon]. recordCost may set r.End; see
 // [Conversation.checkDecodedSize].
-func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard eventSizeGuard) error {
-	size, stopped := t.checkDecodedSize(r, tracker)
+func (t *Conversation) recordCost(r *spec.Response, budget *responseSizeBudget, guard eventSizeGuard) error {
+	size, stopped := t.checkDecodedSize(r, budget)
 	switch {
 	case stopped != nil:
 	case guard.tripped:
-		tracker.record(eventTooLargeError(guard.maxEventBytes), size)
+		budget.record(eventTooLargeError(guard.maxEventBytes), size)
 	default:
-		tracker.record(r.End, size)
+		budget.record(r.End, size)
 	}
 	return stopped
 }
@@ -123,11 +123,11 @@ func abandon(r *spec.Response, cause error) {
 	}
 }
 
-// tracker returns the limit tracker for the kind of response that r requests: an event stream or
+// budget returns the budget for the kind of response that r requests: an event stream or
 // another reply.
-func (t *Conversation) tracker(r spec.Request) *limitTracker {
+func (t *Conversation) budget(r spec.Request) *responseSizeBudget {
 	o := t.dialect.Operation(r)
-	return t.target.resources.trackers[o != nil && o.IsStream]
+	return t.target.resources.budgets[o != nil && o.IsStream]
 }
 
 // checkDecodedSize returns the size of response r after removal of its content coding, if any. It
@@ -136,14 +136,16 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 // decoding, checkDecodedSize sets r.End to an error that wraps [spec.ErrClientLeft] and ends the
 // conversation, because repeated decoding would be expensive.
 //
-// If r has a content coding and the tracker has stopped requests, checkDecodedSize does not decode
-// the body, and stopped is the result of [limitTracker.stopCause]. Otherwise, stopped is nil.
-func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
+// If r has a content coding and the budget has stopped requests, checkDecodedSize does not decode
+// the body, and stopped is the result of [responseSizeBudget.stopCause]. Otherwise, stopped is nil.
+func (t *Conversation) checkDecodedSize(
+	r *spec.Response, budget *responseSizeBudget,
+) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
-		if stopped = tracker.stopCause(); stopped != nil {
+		if stopped = budget.stopCause(); stopped != nil {
 			return
 		}
 		plain := dialect.DecodeContent(*r)

@@ -60,7 +60,7 @@ type exchangeSummary struct {
 
 	statusRequirement string     // id of the requirement on the status of a successful response
 	head, bodyEnd     spec.Event // the events for the head of the response and for the end of its body
-	hasUnrecognized   bool       // at least one frame matches no schema of the dialect
+	hasUnrecognized   bool       // at least one frame is of no type that the dialect has
 
 	status       int         // status code; 0 if there was no response
 	reason       string      // reason phrase of the status
@@ -158,7 +158,7 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if o.frames++; o.frames == 1 {
 		o.firstFrame = bytes.Clone(bytes.TrimSpace(e.Raw[:min(len(e.Raw), maxExcerptBytes)]))
 	}
-	notJSON := func(f spec.DecodeFlaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
+	notJSON := func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
 	if !slices.ContainsFunc(e.Flaws, notJSON) {
 		o.jsonFrames++
 	}

@@ -79,8 +79,8 @@ const (
 // and on the total size of responses, and observations about the server.
 type sharedRunState struct {
 	memory   *wire.MemoryLimiter
-	trackers map[bool]*limitTracker // true: tracker of event streams; false: tracker of all other responses
-	judgeCtx context.Context        // evaluations stop when it is done
+	budgets  map[bool]*responseSizeBudget // true: budget of event streams; false: budget of all other responses
+	judgeCtx context.Context              // evaluations stop when it is done
 
 	historyMissing atomic.Bool  // a conversation has waited for a history that did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
@@ -89,9 +89,9 @@ type sharedRunState struct {
 	openStreams chan struct{} // contains an element for each open stream of the user; nil: the stream limit is unknown
 }
 
-// A limitTracker adds up the sizes of the responses of one kind, streams or other replies, and
+// A responseSizeBudget adds up the sizes of the responses of one kind, streams or other replies, and
 // decides when to stop sending requests for that kind. Its methods may be called concurrently.
-type limitTracker struct {
+type responseSizeBudget struct {
 	kind    string                  // "stream" or "reply"
 	max     responseVolume          // limit on the total size of all responses of the kind
 	stopped context.Context         // done when no more requests for the kind are to be sent
@@ -111,19 +111,19 @@ type responseVolume struct{ events, bytes int }
 // time, or 0 if that is unknown.
 func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	b := &sharedRunState{
-		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
-		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
+		memory:  wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
+		budgets: map[bool]*responseSizeBudget{}, judgeCtx: context.Background(),
 	}
 	if streamLimit > 0 {
 		b.openStreams = make(chan struct{}, streamLimit)
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &limitTracker{kind: kind, max: responseVolume{
+		e := &responseSizeBudget{kind: kind, max: responseVolume{
 			events: fullSizedStreams * max(DefaultMaxEvents, l.MaxEvents),
 			bytes:  fullSizedResponses * max(DefaultMaxBytes, l.MaxBytes),
 		}}
 		e.stopped, e.stop = context.WithCancelCause(context.Background())
-		b.trackers[streams] = e
+		b.budgets[streams] = e
 	}
 	return b
 }
@@ -154,10 +154,10 @@ func (g requestsStoppedError) Error() string {
 		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record adds a response of the given size to the totals of the tracker. The argument end is the
+// record adds a response of the given size to the totals of the budget. The argument end is the
 // error with which the response ended, or nil. If a total is now too large, or too many responses
 // have exceeded a limit, stopCause returns an error from then on.
-func (e *limitTracker) record(end error, size responseVolume) {
+func (e *responseSizeBudget) record(end error, size responseVolume) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes
@@ -189,14 +189,14 @@ func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns the reason why no more requests for the tracker's kind of response are to be
+// stopCause returns the reason why no more requests for the budget's kind of response are to be
 // sent, or nil if such requests may be sent.
-func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
+func (e *responseSizeBudget) stopCause() error { return context.Cause(e.stopped) }
 
-// withContext returns a copy of parent that is also done when no more requests for the tracker's
-// kind of response are to be sent. Its cause is then the result of [limitTracker.stopCause]. The
+// withContext returns a copy of parent that is also done when no more requests for the budget's
+// kind of response are to be sent. Its cause is then the result of [responseSizeBudget.stopCause]. The
 // caller must call stop when the request is done.
-func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
+func (e *responseSizeBudget) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
 	return ctx, func() { unlink(); cancel(nil) }

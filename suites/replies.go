@@ -362,8 +362,9 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	return t.replyEvent(replyTemplate)
 }
 
-// elicitingRequest returns the name of the template and the event from which [Conversation.elicit]
-// builds its request, for a reply of the template with the name replyTemplate. It sends nothing.
+// elicitingRequest returns the template and the event from which [Conversation.elicit] builds a
+// request whose response can be replied to with the template called replyTemplate. For example, for
+// "resume" it is a prompt to which the response is an interrupt. elicitingRequest sends nothing.
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":

@@ -25,10 +25,11 @@ const (
 )
 
 // finishConversation returns part with the recording and the errors of the conversation conv, which
-// has ended. If a body has a content coding, it evaluates the conversation, because the decoded
-// bodies may be large. If the bodies are larger than [maxRetained], it evaluates the conversation,
-// calls t.BeforeTrim with the result, unless that is nil, and trims the result. Finally, it
-// releases the memory of the conversation.
+// has ended. If a body has a content coding, the returned value also has the evaluation of the
+// conversation, because the decoded bodies may be large. If the bodies together are larger than
+// [maxRetained], the returned value has the evaluation, too, and is trimmed; before that,
+// finishConversation calls t.BeforeTrim with the complete value, unless t.BeforeTrim is nil. In all
+// cases, it releases the memory of conv.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	if part.IncompleteReason == nil {

@@ -274,14 +274,14 @@ func (t *Target) plan(s Scenario) spec.Plan {
 	return all
 }
 
-// isSelected reports whether t.Only matches the check of planned check o or one of its requirements.
-// It returns false if t.Only is empty.
+// isSelected reports whether t.Only matches the ID of the check in o, or of one of the requirements
+// in o. It returns false if t.Only is empty.
 func (t *Target) isSelected(o spec.PlannedCheck) bool {
 	return matchesAny(t.Only, o.Check.ID) ||
 		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
 }
 
-// isSkipped reports whether t.Skip matches the check of planned check o or all of its requirements.
+// isSkipped reports whether t.Skip matches the ID of the check in o, or of all requirements in o.
 func (t *Target) isSkipped(o spec.PlannedCheck) bool {
 	keeps := func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) }
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)

@@ -86,8 +86,8 @@ func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 }
 
 // concludeReport sets the verdict and the exit code of the report r, according to the options o. If
-// a signal canceled ctx, concludeReport first marks r as incomplete, with the exit code for the
-// signal.
+// a signal canceled ctx, it also marks r as incomplete, and the exit code is that of the signal,
+// whatever the verdict is.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ExitCodeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()

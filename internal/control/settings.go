@@ -163,7 +163,7 @@ func parsePace(text []byte) (pace.Pace, error) {
 // maxFaults is the maximum number of faults that a request can set.
 const maxFaults = 32
 
-// parseFaults parses text, the JSON value of the setting faults. The value is a string in the
+// parseFaults parses text, the JSON value of the setting "faults". The value is a string in the
 // syntax of [fault.Parse] or a list of items that parseFault accepts. parseFaults returns an error
 // if the value is invalid or contains more than maxFaults faults.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {

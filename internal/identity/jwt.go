@@ -139,7 +139,8 @@ func (k *JWTAuthenticator) refresh(ctx context.Context) {
 }
 
 // refreshInBackground starts reading the keys again in another goroutine, unless they are being
-// read already. The old keys remain in use meanwhile.
+// read already. The old keys remain in use meanwhile, and also if reading fails. The goroutine uses
+// the values of ctx, but continues after ctx is done.
 func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	select {
 	case k.refreshing <- struct{}{}:

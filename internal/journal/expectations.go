@@ -29,7 +29,7 @@ import (
 type Expectations struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // do not report requests that match no operation or no rule
 	Strict         bool          `yaml:"strict"`          // the report fails even if only a SHOULD is violated
-	InOrder        bool          `yaml:"in-order"`        // the calls must first be received in the order of Calls
+	InOrder        bool          `yaml:"in-order"`        // the first requests for each of the Calls must arrive in the order of Calls
 	Calls          []Expectation `yaml:"calls"`           // the expected calls
 }
 

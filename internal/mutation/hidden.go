@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runFacts holds the facts about a run, its thread and its requests that decide whether a
+// A conditionFacts holds the facts about a run, its thread and its requests that decide whether a
 // [defectCondition] is met.
-type runFacts struct {
+type conditionFacts struct {
 	prompt   string        // text of the last user message of the request that started the run
 	earlier  []string      // prompts of the earlier runs of the thread, oldest first
 	refused  bool          // a request about the thread was refused before, with a status other than 401 or 403
@@ -32,7 +32,7 @@ type runFacts struct {
 
 // follows reports whether an earlier run of the thread had the test prompt with the given name. The
 // name does not include "conformance:".
-func (c runFacts) follows(name string) bool {
+func (c conditionFacts) follows(name string) bool {
 	return slices.ContainsFunc(c.earlier, func(p string) bool { return isPrompt(p, name) })
 }
 
@@ -44,46 +44,46 @@ func isPrompt(text, name string) bool {
 // A defectCondition is a condition under which a hidden mutant has its defect. In all other
 // circumstances, the mutant behaves like the correct server.
 type defectCondition struct {
-	name, doc string                // name is a part of mutant names; doc follows "but only", as in "after a failed run"
-	holds     func(c runFacts) bool // reports whether the condition is met
+	name, doc string                      // name: part of mutant names; doc follows "but only", as in "after a failed run"
+	holds     func(c conditionFacts) bool // reports whether the condition is met
 }
 
 // hidingConditions lists the conditions under which hidden mutants have their defects.
 var hidingConditions = []defectCondition{
-	{"after-failed", "after a failed run", func(c runFacts) bool { return c.follows("error") || c.follows("error-mid") }},
-	{"after-empty", "after an empty reply", func(c runFacts) bool { return c.follows("empty") }},
-	{"after-tool", "after a tool call", func(c runFacts) bool { return c.follows("tool") || c.follows("tools") }},
-	{"after-resumed", "after an interrupt", func(c runFacts) bool { return c.follows("interrupt") }},
-	{"after-abandoned", "after an abandoned stream", func(c runFacts) bool { return c.left }},
-	{"after-canceled", "after a cancel", func(c runFacts) bool { return c.canceled }},
-	{"after-refused", "after a refused request", func(c runFacts) bool { return c.refused }},
-	{"after-denied", "after a denied request of another user", func(c runFacts) bool { return c.denied }},
-	{"sixth", "from the sixth run of a conversation on", func(c runFacts) bool { return len(c.earlier) >= 5 }},
-	{"hundredth", "from the hundredth run of the process on", func(c runFacts) bool { return c.number >= 100 }},
-	{"reused", "on a reused connection", func(c runFacts) bool { return c.reused && len(c.earlier) > 0 }},
+	{"after-failed", "after a failed run", func(c conditionFacts) bool { return c.follows("error") || c.follows("error-mid") }},
+	{"after-empty", "after an empty reply", func(c conditionFacts) bool { return c.follows("empty") }},
+	{"after-tool", "after a tool call", func(c conditionFacts) bool { return c.follows("tool") || c.follows("tools") }},
+	{"after-resumed", "after an interrupt", func(c conditionFacts) bool { return c.follows("interrupt") }},
+	{"after-abandoned", "after an abandoned stream", func(c conditionFacts) bool { return c.left }},
+	{"after-canceled", "after a cancel", func(c conditionFacts) bool { return c.canceled }},
+	{"after-refused", "after a refused request", func(c conditionFacts) bool { return c.refused }},
+	{"after-denied", "after a denied request of another user", func(c conditionFacts) bool { return c.denied }},
+	{"sixth", "from the sixth run of a conversation on", func(c conditionFacts) bool { return len(c.earlier) >= 5 }},
+	{"hundredth", "from the hundredth run of the process on", func(c conditionFacts) bool { return c.number >= 100 }},
+	{"reused", "on a reused connection", func(c conditionFacts) bool { return c.reused && len(c.earlier) > 0 }},
 	{"over-100", "after a prompt of more than 100 bytes", longerThan(100)},
 	{"over-256", "after a prompt of more than 256 bytes", longerThan(256)},
 	{"over-4096", "after a prompt of more than 4,096 bytes", longerThan(4096)},
 	{"over-65536", "after a prompt of more than 65,536 bytes", longerThan(65536)},
-	{"leading-space", "for a text that begins with a space", func(c runFacts) bool { return strings.Contains(c.prompt, "text  ") }},
-	{"separators", "for a text with a line separator", func(c runFacts) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
-	{"other-planes", "for a text with characters of other planes", func(c runFacts) bool {
+	{"leading-space", "for a text that begins with a space", func(c conditionFacts) bool { return strings.Contains(c.prompt, "text  ") }},
+	{"separators", "for a text with a line separator", func(c conditionFacts) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
+	{"other-planes", "for a text with characters of other planes", func(c conditionFacts) bool {
 		return strings.ContainsFunc(c.prompt, func(r rune) bool { return r > 0xffff })
 	}},
-	{"json-like", "for a text that looks like JSON", func(c runFacts) bool { return strings.Contains(c.prompt, `text {"`) }},
-	{"second-reader", "for the second and later readers", func(c runFacts) bool { return c.readers > 0 }},
-	{"after-pause", "after a pause of 200 ms", func(c runFacts) bool { return len(c.earlier) > 0 && c.pause > 200*time.Millisecond }},
-	{"charset", "for requests with a charset parameter", func(c runFacts) bool {
+	{"json-like", "for a text that looks like JSON", func(c conditionFacts) bool { return strings.Contains(c.prompt, `text {"`) }},
+	{"second-reader", "for the second and later readers", func(c conditionFacts) bool { return c.readers > 0 }},
+	{"after-pause", "after a pause of 200 ms", func(c conditionFacts) bool { return len(c.earlier) > 0 && c.pause > 200*time.Millisecond }},
+	{"charset", "for requests with a charset parameter", func(c conditionFacts) bool {
 		return strings.Contains(c.header.Get("Content-Type"), "charset")
 	}},
-	{"accept-list", "for requests with several media types in Accept", func(c runFacts) bool {
+	{"accept-list", "for requests with several media types in Accept", func(c conditionFacts) bool {
 		return strings.Contains(c.header.Get("Accept"), ",")
 	}},
-	{"indented", "for requests with indented JSON", func(c runFacts) bool { return bytes.Contains(c.body, []byte("\n")) }},
+	{"indented", "for requests with indented JSON", func(c conditionFacts) bool { return bytes.Contains(c.body, []byte("\n")) }},
 }
 
-func longerThan(n int) func(runFacts) bool {
-	return func(c runFacts) bool { return len(c.prompt) > n }
+func longerThan(n int) func(conditionFacts) bool {
+	return func(c conditionFacts) bool { return len(c.prompt) > n }
 }
 
 // A conditionalDefect is a defect that a hidden mutant has under a condition. It affects either the
@@ -243,23 +243,23 @@ func replaceInFrame(frame []byte, old, text string) []byte {
 // The caller must hold mu to use the other fields, except deltas.
 type serverHistory struct {
 	mu          sync.Mutex
-	threads     map[string]*runFacts // thread id → what is known about the thread for its next run
-	runs        map[string]runFacts  // run id → what the server knows about the run
-	seen        map[string]time.Time // thread id → time of the last request about the thread
-	connections map[string]bool      // set of the remote addresses of earlier requests
-	count       int                  // number of runs that were started
+	threads     map[string]*conditionFacts // thread id → what is known about the thread for its next run
+	runs        map[string]conditionFacts  // run id → what the server knows about the run
+	seen        map[string]time.Time       // thread id → time of the last request about the thread
+	connections map[string]bool            // set of the remote addresses of earlier requests
+	count       int                        // number of runs that were started
 
 	deltas sync.Map // thread id → text of the first text delta in its latest stream; needs no mu
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the given
-// condition: a response has the defect if condition.holds returns true for the runFacts of its run.
+// condition: a response has the defect if condition.holds returns true for the conditionFacts of its run.
 // The middleware calls occurred when a response has the defect.
 func hidden(condition defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
 			h := &serverHistory{
-				threads: map[string]*runFacts{}, runs: map[string]runFacts{}, seen: map[string]time.Time{},
+				threads: map[string]*conditionFacts{}, runs: map[string]conditionFacts{}, seen: map[string]time.Time{},
 				connections: map[string]bool{},
 			}
 			return interceptRequests(func(w http.ResponseWriter, v parsedRequest, inner http.Handler) {
@@ -281,7 +281,7 @@ func hidden(condition defectCondition, d conditionalDefect) func(occurred func()
 					a.send(w)
 				}
 				if v.httpRequest.Context().Err() != nil {
-					h.change(v, func(c *runFacts) { c.left = true })
+					h.change(v, func(c *conditionFacts) { c.left = true })
 				}
 			})(next)
 		}
@@ -303,9 +303,9 @@ func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
-// run, note returns the runFacts of that run; if the run is unknown, only the field readers is set.
-// For any other request, note returns the zero runFacts.
-func (h *serverHistory) note(v parsedRequest) runFacts {
+// run, note returns the conditionFacts of that run; if the run is unknown, only the field readers is set.
+// For any other request, note returns the zero conditionFacts.
+func (h *serverHistory) note(v parsedRequest) conditionFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e, now := v.parsed(), time.Now()
@@ -317,7 +317,7 @@ func (h *serverHistory) note(v parsedRequest) runFacts {
 	case v.startsRun() && e.Valid():
 		t := h.threads[e.Thread]
 		if t == nil {
-			t = &runFacts{}
+			t = &conditionFacts{}
 			h.threads[e.Thread] = t
 		}
 		h.count++
@@ -338,7 +338,7 @@ func (h *serverHistory) note(v parsedRequest) runFacts {
 			t.canceled = true
 		}
 	}
-	return runFacts{}
+	return conditionFacts{}
 }
 
 // noteStatus records a response to the request v that has a status of 400 or more. The statuses 401
@@ -346,16 +346,16 @@ func (h *serverHistory) note(v parsedRequest) runFacts {
 func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		h.change(v, func(c *runFacts) { c.denied = true })
+		h.change(v, func(c *conditionFacts) { c.denied = true })
 	case status >= 400:
-		h.change(v, func(c *runFacts) { c.refused = true })
+		h.change(v, func(c *conditionFacts) { c.refused = true })
 	}
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
 // v, even if v is invalid. The argument c of edit holds the facts for the next run of the thread,
 // which edit changes in place. The mutex h.mu is locked during the calls, so edit must not lock it.
-func (h *serverHistory) change(v parsedRequest, edit func(c *runFacts)) {
+func (h *serverHistory) change(v parsedRequest, edit func(c *conditionFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for thread, c := range h.threads {

@@ -60,8 +60,9 @@ func serveAs(w http.ResponseWriter, v parsedRequest, next http.Handler, clientID
 	}
 }
 
-// replaceInTarget returns the request target with the id replacement in place of id, in its path
-// and in its query.
+// replaceInTarget returns target, the path and query of a request, with every occurrence of id
+// replaced by replacement. Both ids are unescaped; in the target, they are escaped as the path or
+// the query requires.
 func replaceInTarget(target, id, replacement string) string {
 	path, query, hasQuery := strings.Cut(target, "?")
 	path = strings.ReplaceAll(path, url.PathEscape(id), url.PathEscape(replacement))

@@ -153,7 +153,7 @@ func (uncompressed) Close() error { return nil }
 type compressor struct {
 	http.ResponseWriter
 	newWriter func(w io.Writer) io.WriteCloser // see compressStreams
-	body      io.WriteCloser                   // nil if the response is not an event stream, or if its head was not written yet
+	body      io.WriteCloser                   // nil if the response is not a stream, or if its head was not written yet
 }
 
 // WriteHeader sends the header with the given status. If the Content-Type is that of an event

@@ -49,7 +49,7 @@ type Redactor struct {
 }
 
 // New returns a Redactor for the given secrets. It ignores secrets shorter than [MinSecret] and the
-// words true, false, null and none, in upper or lower case. If no secret is left, it returns nil,
+// words true, false, null and none in any letter case. If no secret is left, it returns nil,
 // which is a valid Redactor that removes nothing.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{placeholder: Placeholder, numberDigit: '9'}

@@ -163,8 +163,8 @@ func (s *searcher) searchText(v *unescapedView) {
 	}
 }
 
-// hasBrokenBase64 reports whether v may contain Base64 that is broken into lines: line ends with
-// Base64 characters directly before and after them.
+// hasBrokenBase64 reports whether v may contain Base64 text that is broken into several lines, that
+// is, whether v has a line break directly between two Base64 characters.
 func (v *unescapedView) hasBrokenBase64() bool {
 	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
 		before := i

@@ -73,8 +73,8 @@ func (n SecretNames) Contains(name string) bool {
 	return IsCredential(name) || containsName(n, name)
 }
 
-// IdentifiesUser reports whether a header field with the given name is one with which the sender of
-// a request authenticates itself. The comparison of names ignores case.
+// IdentifiesUser reports whether the name is one of identityHeaders, the header fields that carry
+// the credentials of the sender of a request, such as Authorization. Case is ignored.
 func IdentifiesUser(name string) bool { return containsName(identityHeaders, name) }
 
 // SecretValues returns the secrets in the value of the header field with the given name. The first

@@ -6,7 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, HidesHistory, RefusesExcessStreams, ReleasesStreams}
+var accessChecks = []*spec.Check{
+	NeedsCredentials, OwnerOnly, HistoryIsOwn, HidesHistory, RefusesExcessStreams, ReleasesStreams,
+}
 
 // eachAccessAttempt returns a newWatcherFunc that calls judge, at the end of a conversation, with
 // each exchange x in which the server should have denied access. The function denial returns the

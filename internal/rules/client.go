@@ -177,12 +177,12 @@ func eachAnswered(judge func(p *spec.Pass, request, response spec.Event)) newWat
 	}
 }
 
-// eachReference returns a newWatcherFunc that calls judge with each valid request that was
-// answered. The argument response is the head of the response, and sent holds what the server sent
-// before that response.
+// eachReference returns a newWatcherFunc for checks of the ids to which requests refer. The watcher
+// calls judge with each valid request that was answered. The argument response is the head of the
+// response, and sent holds what the server sent before that response.
 //
-// After a response that is known only in part, eachReference no longer calls judge: later requests
-// may refer to ids in the missing part.
+// After a response that is known only in part, the watcher no longer calls judge, because later
+// requests may refer to ids in the missing part.
 func eachReference(judge func(p *spec.Pass, request, response spec.Event, sent *serverSentIDs)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		sent := &serverSentIDs{cursors: map[string]bool{}}

@@ -162,10 +162,10 @@ func (c *runsAndHistories) latestRun(x *exchange) (last *acceptedRun) {
 	return last
 }
 
-// isOlderThan reports whether the thread of page is certainly older than the run r. That is so if
-// all known runs of the thread ended before r was requested or, if no run of the thread is known,
-// if all messages of page are older than the prompt of r. The result is false if r itself is a run
-// of the thread, and true if page names no thread.
+// isOlderThan reports whether page, a history, shows that the server did not yet know the run r:
+// page names no thread, or a thread that is older than r. A thread is older if all its known runs
+// ended before r was requested or, if none of its runs is known, if all messages of page are older
+// than the prompt of r. The result is false if r itself is a run of the thread.
 func (c *runsAndHistories) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true

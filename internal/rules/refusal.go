@@ -93,10 +93,11 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether it is certainly wrong to cut off the response. In general,
-// an agent may cut off the transfer to report a failure. The result is true only if the protocol
-// has no terminal event, the request asks for a stream with a test prompt that does not ask for a
-// failure, and the OpenAPI document states a requirement on the operation.
+// requiresCompleteBody reports whether a response that is cut off certainly violates a requirement
+// on the operation. In general, an agent may cut off the transfer to report a failure. The result is
+// true if the protocol has no terminal event, the request asks for a stream with a test prompt that
+// does not ask for a failure, and the OpenAPI document assigns a requirement to the operation.
+// Otherwise, it is false.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !IsFailurePrompt(prompt)

@@ -165,8 +165,8 @@ stream.`,
 }
 
 // hasFlaw reports whether the bytes of e have a flaw of kind k.
-func hasFlaw(e spec.Event, k spec.DecodeFlawKind) bool {
-	return slices.ContainsFunc(e.Flaws, func(f spec.DecodeFlaw) bool { return f.Kind == k })
+func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
+	return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == k })
 }
 
 // fieldName matches a text that may be the name of an SSE field, such as "event". It also matches

@@ -61,7 +61,7 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule
-		why           mismatchReason
+		why           mismatchReasonFunc
 		conditionsMet int
 	}
 	all := make([]rankedRule, 0, len(s.rules))

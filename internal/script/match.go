@@ -72,16 +72,16 @@ type matchContext struct {
 	conditionsMet int               // the number of conditions met before the first one that is not met
 }
 
-// A mismatchReason returns a description of the condition that a request does not meet. A nil
-// mismatchReason means that the request meets all conditions. It is a function, so that a
+// A mismatchReasonFunc returns a description of the condition that a request does not meet. A nil
+// mismatchReasonFunc means that the request meets all conditions. It is a function, so that a
 // description is only formatted if it is shown.
-type mismatchReason func() string
+type mismatchReasonFunc func() string
 
 // match returns nil if the request in p meets the conditions of the rule. Otherwise, it returns a
 // reason that describes the first condition that the request does not meet. It stores the capture
 // groups, the tool result and the number of conditions met in p. It does not check the conditions
 // on scenario steps; State.claim does.
-func (r *Rule) match(p *matchContext) mismatchReason {
+func (r *Rule) match(p *matchContext) mismatchReasonFunc {
 	f, c := p.request, &r.When
 	if !r.appliesTo(f.Dialect) {
 		return func() string { return "dialects: got " + f.Dialect.Name + ", want " + joinNames(r.dialects) }
@@ -91,7 +91,7 @@ func (r *Rule) match(p *matchContext) mismatchReason {
 			return "operation: got " + quoteTruncated(f.Operation) + ", want " + strings.Join(c.Operations, " or ")
 		}
 	}
-	for _, matches := range []func(*matchContext) mismatchReason{
+	for _, matches := range []func(*matchContext) mismatchReasonFunc{
 		c.matchLast, c.matchTurn, c.matchText, c.matchToolResult, c.matchOffers, c.matchIDs, c.matchHeaders, c.matchBody,
 	} {
 		if no := matches(p); no != nil {
@@ -102,7 +102,7 @@ func (r *Rule) match(p *matchContext) mismatchReason {
 	return nil
 }
 
-func (c *conditions) matchLast(p *matchContext) mismatchReason {
+func (c *conditions) matchLast(p *matchContext) mismatchReasonFunc {
 	if c.Last == "" || c.Last == p.request.lastInput {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (c *conditions) matchLast(p *matchContext) mismatchReason {
 	}
 }
 
-func (c *conditions) matchTurn(p *matchContext) mismatchReason {
+func (c *conditions) matchTurn(p *matchContext) mismatchReasonFunc {
 	if c.Turn == nil || p.request.turn >= c.Turn.low && (c.Turn.high == 0 || p.request.turn <= c.Turn.high) {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (s intRange) String() string {
 	return fmt.Sprintf("%d to %d", s.low, s.high)
 }
 
-func (c *conditions) matchText(p *matchContext) mismatchReason {
+func (c *conditions) matchText(p *matchContext) mismatchReasonFunc {
 	if no := c.Text.match(p, "text", p.request.userText, p.request.userText != ""); no != nil {
 		return no
 	}
@@ -139,7 +139,7 @@ func (c *conditions) matchText(p *matchContext) mismatchReason {
 	return c.Resume.match(p, "resume", answer.Text, ok)
 }
 
-func (c *conditions) matchIDs(p *matchContext) mismatchReason {
+func (c *conditions) matchIDs(p *matchContext) mismatchReasonFunc {
 	if no := c.Thread.match(p, "thread", p.request.Parsed.Thread, p.request.Parsed.Thread != ""); no != nil {
 		return no
 	}
@@ -152,7 +152,7 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 //
 // It sets p.toolResult to the first result that meets the condition. If there is no condition, it
 // sets p.toolResult to the last result after the user's last message, if any.
-func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
+func (c *conditions) matchToolResult(p *matchContext) (no mismatchReasonFunc) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
 		p.toolResult = &results[len(results)-1]
@@ -172,7 +172,7 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 
 // match returns nil if part, a tool result in the request in p, meets the condition, and otherwise
 // the reason why it does not.
-func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
+func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReasonFunc {
 	tool := p.toolName(part)
 	if no := r.Name.match(p, "tool-result: name", tool, tool != ""); no != nil {
 		return no
@@ -193,7 +193,7 @@ func (p *matchContext) toolName(part *spec.Event) string {
 	return p.state.toolName(part.Call)
 }
 
-func (c *conditions) matchOffers(p *matchContext) mismatchReason {
+func (c *conditions) matchOffers(p *matchContext) mismatchReasonFunc {
 	for _, want := range c.Offers {
 		offered := slices.ContainsFunc(p.request.Parsed.Parts, func(part spec.Event) bool {
 			return part.Kind == spec.InputTool && part.Name == want
@@ -205,7 +205,7 @@ func (c *conditions) matchOffers(p *matchContext) mismatchReason {
 	return nil
 }
 
-func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
+func (c *conditions) matchHeaders(p *matchContext) mismatchReasonFunc {
 	for _, h := range c.Headers {
 		header := p.request.Request.Header
 		if no := h.matcher.match(p, "header "+h.name, header.Get(h.name), header.Has(h.name)); no != nil {
@@ -215,7 +215,7 @@ func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
 	return nil
 }
 
-func (c *conditions) matchBody(p *matchContext) mismatchReason {
+func (c *conditions) matchBody(p *matchContext) mismatchReasonFunc {
 	for _, want := range c.Body {
 		v, ok := lookupPointer(p.request.bodyJSON(), want.pointer)
 		if no := want.matcher.match(p, "body "+want.pointer, jsonToText(v), ok); no != nil {
@@ -238,7 +238,7 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 // why text does not meet it. The reason begins with label, the name of the text. The argument
 // present reports whether the request has the text. If the regular expression of t matches, match
 // adds the texts of its capture groups to p.groups.
-func (t *textMatcher) match(p *matchContext, label, text string, present bool) mismatchReason {
+func (t *textMatcher) match(p *matchContext, label, text string, present bool) mismatchReasonFunc {
 	switch {
 	case t == nil:
 		return nil

@@ -77,8 +77,9 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest reports whether every request that meets other certainly meets c. It considers only
-// the conditions on offered tools, header fields and values in the body.
+// coversRest reports whether every request that meets the conditions of other on offered tools,
+// header fields and values in the body meets those of c, too. It ignores all other conditions, and
+// returns false if it is not certain.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.Offers) > 0 && (len(other.Offers) == 0 || !isSubset(c.Offers, other.Offers)) {
 		return false

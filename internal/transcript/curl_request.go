@@ -15,9 +15,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestFile is the content of a file NAME.request.json, which describes a request that curl
+// A curlRequestDescription is the content of a file NAME.request.json, which describes a request that curl
 // sent.
-type curlRequestFile struct {
+type curlRequestDescription struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query
 	Headers  json.RawMessage `json:"headers"`   // object of strings, arrays of strings and nulls
@@ -48,7 +48,7 @@ func parseCurlInvocation(name string, data []byte) (run recordedCurlCall, err er
 		run.request.Body = data
 		return run, nil
 	}
-	var f curlRequestFile
+	var f curlRequestDescription
 	if err := decodeStrictly(name, data, &f); err != nil {
 		return run, err
 	}
@@ -78,12 +78,12 @@ func parseCurlInvocation(name string, data []byte) (run recordedCurlCall, err er
 	return run, nil
 }
 
-// curlRequestMembers lists the names of all members of a curlRequestFile.
+// curlRequestMembers lists the names of all members of a curlRequestDescription.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile.
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestDescription.
 // The result is true for valid JSON that is not an object. It is also true for an object that has
-// neither method nor path, but a member that a curlRequestFile cannot have. A byte order mark
+// neither method nor path, but a member that a curlRequestDescription cannot have. A byte order mark
 // may precede the JSON text.
 func isBodyOnly(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -105,7 +105,7 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
-// to a curlRequestFile. It returns an error unless data is UTF-8 and exactly one JSON value, which
+// to a curlRequestDescription. It returns an error unless data is UTF-8 and exactly one JSON value, which
 // has the types of v and no unknown members. The error begins with the file name and, where known,
 // the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
@@ -180,7 +180,8 @@ func lineNumber(data []byte, offset int64) int {
 
 // parseHeaders parses raw, a JSON object of header fields, and returns the fields in the order of
 // the object. The value of a member is a string, an array of strings (a repeated field) or null (a
-// field that was not sent); any other value is an error. If raw is nil or null, the header is nil.
+// field that was not sent, which the result leaves out); any other value is an error. If raw is nil
+// or null, the header is nil.
 func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -231,7 +232,7 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw, the body member of a curlRequestFile, represents. A
+// parseBody returns the request body that raw, the body member of a curlRequestDescription, represents. A
 // JSON string represents its text, an object {"hex": "…"} represents bytes, and any other value
 // represents its JSON text without insignificant white space. If raw is nil or null, the result is
 // nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex": "…"} with

@@ -56,7 +56,7 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	if hasNoBody(m.method, answer.StatusCode) {
 		h.resp.Framing = spec.FramingNone
 	}
-	err = h.recordBody(&http2Body{answer.Body, h.watchdog}, time.Now)
+	err = h.recordBody(&http2BodyReader{answer.Body, h.watchdog}, time.Now)
 	h.resp.Trailer = sortedHeader(answer.Trailer)
 	return err
 }
@@ -101,17 +101,17 @@ func (s activityReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An http2Body reads the body of an HTTP/2 response. It restarts the idle timeout of the watchdog
+// An http2BodyReader reads the body of an HTTP/2 response. It restarts the idle timeout of the watchdog
 // when bytes arrive, and converts errors from the library to errors from package spec, such as
 // [spec.ErrReset].
-type http2Body struct {
+type http2BodyReader struct {
 	body     io.Reader
 	watchdog *watchdog
 }
 
 // Read reads from the body and, if it gets data, restarts the idle timeout. At the end of the body
 // it returns io.EOF. Any other error is the result of [http2EndError].
-func (s *http2Body) Read(p []byte) (int, error) {
+func (s *http2BodyReader) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
 		s.watchdog.touch()

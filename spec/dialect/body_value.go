@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A memberRemoval stands for the value of a member that is to be removed (see withBodyValue).
-type memberRemoval struct{}
+// An omittedValue stands for the value of a member that is to be removed (see withBodyValue).
+type omittedValue struct{}
 
 // withBodyValue returns a copy of r in which one value of the JSON body is replaced with v, or
-// removed if v is memberRemoval{}. The argument at is the location of the value, as in replaceAt.
+// removed if v is omittedValue{}. The argument at is the location of the value, as in replaceAt.
 // If the body is not JSON, withBodyValue returns r unchanged.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
@@ -27,7 +27,7 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 // replaced with v. The elements of the argument at, the location, are names of members and indexes
 // of array items, from 0. All but the last element must identify existing objects and arrays. If
 // the last element names a member that does not exist, or is the index after the last item of an
-// array, v is added. If v is memberRemoval{}, the last element must name a member, and the copy
+// array, v is added. If v is omittedValue{}, the last element must name a member, and the copy
 // lacks that member. The copy shares all other values with in.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
@@ -36,7 +36,7 @@ func replaceAt(in any, at []string, v any) any {
 	switch in := in.(type) {
 	case map[string]any:
 		out := maps.Clone(in)
-		if member := replaceAt(in[at[0]], at[1:], v); member == (memberRemoval{}) {
+		if member := replaceAt(in[at[0]], at[1:], v); member == (omittedValue{}) {
 			delete(out, at[0])
 		} else {
 			out[at[0]] = member

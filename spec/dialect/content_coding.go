@@ -31,10 +31,10 @@ func HasContentCoding(r spec.Response) bool {
 // the result say when the parts of the decoded body could be decoded. The result still has the
 // Content-Encoding field, so it must not be passed to DecodeContent again.
 //
-// A body is decoded as far as possible. A decoded body is cut off after 64 MiB or, if it
-// is an event stream, after 200,000 events and comments; the End of the result then wraps
-// spec.ErrLimitExceeded. If the rest of the body could not be decoded although
-// the transfer is complete, or is not in the coding, the End wraps spec.ErrInvalidCoding. If the coding is unknown, the result has no
+// A body is decoded as far as possible. If the rest is not in the coding, or if the transfer is
+// complete and the end of the coding is missing, the End of the result wraps spec.ErrInvalidCoding.
+// A decoded body is cut off after 64 MiB or, if it is an event stream, after 200,000 events and
+// comments; the End then wraps spec.ErrLimitExceeded. If the coding is unknown, the result has no
 // body, and its End wraps spec.ErrClientLeft, so that the server is not judged by this response.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {

@@ -133,7 +133,7 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 	}
 }
 
-// decodeParts returns the parts of v (see partsLocation) as events. The Frame of a part is
+// decodeParts returns the parts of v (see nestedVariantLocation) as events. The Frame of a part is
 // separateFrame if the part is to become an event of its own, otherwise -1. Unless mode is
 // contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
 // because v is validated as a whole.
@@ -154,9 +154,9 @@ func (w *variant) decodeParts(v any, mode decodeScope) (parts []spec.Event) {
 	return parts
 }
 
-// partValues yields the values in v that may be parts (see partsLocation), each with its location.
-func (w *variant) partValues(v any) iter.Seq2[partsLocation, any] {
-	return func(yield func(partsLocation, any) bool) {
+// partValues yields the values in v that may be parts (see nestedVariantLocation), each with its location.
+func (w *variant) partValues(v any) iter.Seq2[nestedVariantLocation, any] {
+	return func(yield func(nestedVariantLocation, any) bool) {
 		for _, site := range w.parts {
 			for _, found := range valuesAt(v, site.path) {
 				list, ok := found.([]any)

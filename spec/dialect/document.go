@@ -93,16 +93,17 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 	return mergePatch(baseTree, tree).(map[string]any), append([]sourceFile{f}, sources...), nil
 }
 
-// readSource reads the file with the given name. If files is a [boundedDir], the name in the result
-// is the path of the file as the user gave it, otherwise the given name. readSource returns an
-// error if the file cannot be read, or if its name is in extending, the list of files that extend
-// this one.
+// readSource reads the file called name from files. The name in the result is for error messages:
+// it is name itself or, if files is a [sizeLimitedDirFS], the path of the file, which begins with
+// the directory as the user wrote it. The argument extending lists the files that extend this one,
+// directly or indirectly. readSource returns an error if name is in that list, or if the file cannot
+// be read.
 func readSource(files fs.FS, name string, extending []string) (sourceFile, error) {
 	if slices.Contains(extending, name) {
 		return sourceFile{}, fmt.Errorf("%s: extends itself", name)
 	}
 	data, err := fs.ReadFile(files, name)
-	if dir, ok := files.(boundedDir); ok {
+	if dir, ok := files.(sizeLimitedDirFS); ok {
 		name = dir.path(name)
 	}
 	return sourceFile{name, data}, err

@@ -179,7 +179,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 		if err := dec.Err(); err != nil {
 			yield(spec.Event{
 				Kind: spec.Undecodable, Frame: t.frameIndex, Err: err,
-				Flaws: []spec.DecodeFlaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
+				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
 			})
 			return
 		}
@@ -190,7 +190,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			}
 			yield(spec.Event{
 				Kind: spec.Incomplete, Frame: t.frameIndex, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
-				Flaws: []spec.DecodeFlaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
+				Flaws: []spec.EncodingFlaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
 			})
 		}
 	}
@@ -203,7 +203,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, EndsWithCR: item.EndsWithCR, Fields: item.Fields,
 	}
 	if item.InvalidUTF8 {
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	t.buffer = t.buffer[:0]
 	if item.Kind == sse.Comment {
@@ -315,12 +315,12 @@ func (d *Dialect) decodeFrameData(
 	v, err := decode(data)
 	if err != nil {
 		e.Err = fmt.Errorf("%s is %w", eventName, err)
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return nil
 	}
 	if jsonType(v) != "object" {
 		e.Err = errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return nil
 	}
 	w := matchVariantIn(o.frameVariants, v, typeOf)
@@ -369,11 +369,11 @@ func (t *eventDecoder) decodeBody() spec.Event {
 		StatusCode: r.Status, MediaType: r.Header.MediaType(),
 	}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	if len(r.Body) > t.limit {
 		e.Err = fmt.Errorf("the body has more than %d bytes", t.limit)
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
 		return e
 	}
 	content, documented := t.operation.responseFor(r.Status)
@@ -384,7 +384,7 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	v, err := decode(r.Body)
 	if err != nil {
 		e.Err = err
-		e.Flaws = append(e.Flaws, spec.DecodeFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return e
 	}
 	if w := matchVariant(content.variants, v); w != nil {

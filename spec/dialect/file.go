@@ -26,7 +26,7 @@ const nameCharacters = `letters, digits, ".", "_" and "-"`
 // the line and the JSON pointer of that place, and is or wraps a [*FileError].
 func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	dir, file := filepath.Split(path)
-	files := boundedDir{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
+	files := sizeLimitedDirFS{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
 	switch {
 	case !isYAMLFile(file):
 		return nil, &FileError{File: path, Message: "is not the name of a YAML file: want NAME.yaml"}

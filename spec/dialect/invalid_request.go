@@ -251,7 +251,7 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	invalid := m.invalidValues(p.schema, v)
 	if slices.Contains(p.schema.get("type").strings(), "integer") {
 		for _, bad := range []string{"5x", "5.5"} {
-			invalid = append(invalid, invalidSample{name: fmt.Sprintf("is %q", bad), bad: bad})
+			invalid = append(invalid, violationPair{name: fmt.Sprintf("is %q", bad), bad: bad})
 		}
 	}
 	for _, f := range invalid {
@@ -328,7 +328,7 @@ func (m *invalidRequestBuilder) keepsVariant() bool {
 }
 
 // addBodyEdit adds a copy of m.valid in which the value at the location at of the body is replaced
-// with v, or removed if v is memberRemoval{}. The argument valid is the valid counterpart of that
+// with v, or removed if v is omittedValue{}. The argument valid is the valid counterpart of that
 // copy, as in addEdit. The argument n is the schema of the value or, if the edit adds or removes a
 // member, of the object that contains it. The name of the added request is the location followed by
 // what, such as "is missing".
@@ -347,7 +347,7 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addBodyEdit(n, inside, "is missing", m.valid, memberRemoval{})
+			m.addBodyEdit(n, inside, "is missing", m.valid, omittedValue{})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {

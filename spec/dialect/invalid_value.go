@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// An invalidSample is a value that violates one keyword of a schema, together with a similar value
+// A violationPair is a value that violates one keyword of a schema, together with a similar value
 // that does not.
-type invalidSample struct {
+type violationPair struct {
 	name    string // describes the violation, such as "is null"
 	bad     any    // the invalid value
 	valid   any    // the similar valid value; nil for the original value in the request
@@ -53,10 +53,10 @@ func objectInText(v any) (object map[string]any, ok bool) {
 // meant to violate one keyword of the schema n itself, rather than of the schemas of its members or
 // items. A sample may happen to violate other keywords too, or to be valid, so callers must
 // validate it.
-func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
+func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []violationPair) {
 	keyword := "type"
 	add := func(bad, valid any, format string, args ...any) {
-		list = append(list, invalidSample{name: fmt.Sprintf(format, args...), bad: bad, valid: valid, keyword: keyword})
+		list = append(list, violationPair{name: fmt.Sprintf(format, args...), bad: bad, valid: valid, keyword: keyword})
 	}
 	if types := n.get("type").strings(); len(types) > 0 {
 		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
@@ -71,8 +71,12 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 				add(blocks, nil, "is a list with its text")
 			}
 		}
+		if items, ok := v.([]any); ok && len(items) == 1 && !fitsTypes(types, items[0]) {
+			one := violationPair{name: "is the only item of its list", bad: items[0], keyword: keyword, again: true}
+			list = append(list, one)
+		}
 		if object, ok := objectInText(v); ok && !fitsTypes(types, object) { // instead of a text that contains JSON
-			list = append(list, invalidSample{name: "is the object in its text", bad: object, keyword: keyword, again: true})
+			list = append(list, violationPair{name: "is the object in its text", bad: object, keyword: keyword, again: true})
 		}
 	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
 		keyword = ""
@@ -135,7 +139,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 		add(jsonNumber(k+1<<32), jsonNumber(k), "is %d", k+1<<32) // valid for a server that keeps 32 bits of it
 		if _, isText := v.(string); !isText {                     // not a parameter
 			text := strconv.Itoa(k + 1) // out of range even for a server that converts it
-			list = append(list, invalidSample{name: fmt.Sprintf("is %q", text), bad: text, again: true})
+			list = append(list, violationPair{name: fmt.Sprintf("is %q", text), bad: text, again: true})
 		}
 	}
 	if items, ok := v.([]any); ok {
@@ -149,7 +153,7 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSamp
 // empty and zero values as absent. If n allows numbers, the result has no booleans and no empty
 // string, because widely used parsers convert them to numbers. The result is nil if n has neither a
 // type nor an enum.
-func furtherWrongTypes(n node) (list []invalidSample) {
+func furtherWrongTypes(n node) (list []violationPair) {
 	types := n.get("type").strings()
 	candidates := []any{true, false, "", map[string]any{}, json.Number("0"), json.Number("1.5")}
 	switch {
@@ -160,7 +164,7 @@ func furtherWrongTypes(n node) (list []invalidSample) {
 	}
 	for _, bad := range candidates {
 		if len(types) == 0 || !fitsTypes(types, bad) {
-			list = append(list, invalidSample{name: "is " + compactJSON(bad), bad: bad})
+			list = append(list, violationPair{name: "is " + compactJSON(bad), bad: bad})
 		}
 	}
 	return list
@@ -174,14 +178,14 @@ const farOff = 100
 // which a server may mistake for an absent list. If v has exactly one item and that item is an
 // object, the other sample is the item. The argument types lists the types that the schema of v
 // allows. If "array" is not the only type in the list, the result is nil.
-func unlistedValues(types []string, v any) (list []invalidSample) {
+func unlistedValues(types []string, v any) (list []violationPair) {
 	if !slices.Equal(types, []string{"array"}) {
 		return nil
 	}
-	list = append(list, invalidSample{name: "is an empty object", bad: map[string]any{}})
+	list = append(list, violationPair{name: "is an empty object", bad: map[string]any{}})
 	if items, _ := v.([]any); len(items) == 1 {
 		if item, ok := items[0].(map[string]any); ok {
-			list = append(list, invalidSample{name: "is its item instead of a list", bad: item})
+			list = append(list, violationPair{name: "is its item instead of a list", bad: item})
 		}
 	}
 	return list
@@ -204,33 +208,33 @@ func intValue(n node) (int, bool) {
 // invalidLists returns samples of lists to try in place of items, a valid list. Each is meant to
 // violate one of the keywords maxItems, minItems, contains and prefixItems of the schema n. A
 // sample may happen to be valid, so callers must validate it.
-func invalidLists(n node, items []any) (list []invalidSample) {
+func invalidLists(n node, items []any) (list []violationPair) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))
-		list = append(list, invalidSample{name: fmt.Sprintf("has %d items", k+1), bad: many, valid: many[:k]})
+		list = append(list, violationPair{name: fmt.Sprintf("has %d items", k+1), bad: many, valid: many[:k]})
 	}
 	if k, ok := intValue(n.get("minItems")); ok && k > 0 {
-		list = append(list, invalidSample{name: fmt.Sprintf("has %d items", k-1), bad: items[:min(k-1, len(items))]})
+		list = append(list, violationPair{name: fmt.Sprintf("has %d items", k-1), bad: items[:min(k-1, len(items))]})
 	}
 	if n.get("contains").exists() {
-		list = append(list, invalidSample{name: "is empty", bad: []any{}})
+		list = append(list, violationPair{name: "is empty", bad: []any{}})
 		if len(items) > 0 {
 			first := items[:1]
-			list = append(list, invalidSample{name: "has its first item twice", bad: slices.Concat(first, items)})
-			list = append(list, invalidSample{name: "has its first item three times", bad: slices.Concat(first, first, items)})
+			list = append(list, violationPair{name: "has its first item twice", bad: slices.Concat(first, items)})
+			list = append(list, violationPair{name: "has its first item three times", bad: slices.Concat(first, first, items)})
 		}
 		if len(items) > 1 {
-			list = append(list, invalidSample{name: "has its first item again at the end", bad: slices.Concat(items, items[:1])})
+			list = append(list, violationPair{name: "has its first item again at the end", bad: slices.Concat(items, items[:1])})
 		}
 	}
 	if len(n.get("prefixItems").items()) > 0 {
 		for i := 1; i < len(items); i++ {
 			moved := slices.Insert(slices.Delete(slices.Clone(items), i, i+1), 0, items[i])
-			list = append(list, invalidSample{name: fmt.Sprintf("has item %d%s first", i, roleSuffix(items[i])), bad: moved})
+			list = append(list, violationPair{name: fmt.Sprintf("has item %d%s first", i, roleSuffix(items[i])), bad: moved})
 		}
 		if len(items) > 2 {
 			moved := slices.Concat(items[1:3], items[:1], items[3:])
-			list = append(list, invalidSample{name: "has its first item third", bad: moved})
+			list = append(list, violationPair{name: "has its first item third", bad: moved})
 		}
 	}
 	return list

@@ -51,7 +51,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 		if !m.hasFixedValue {
 			m.encodedDefault = compactJSON(m.emptyValue())
 		}
-		if i := slices.IndexFunc(w.parts, func(s partsLocation) bool { return slices.Equal(s.path, m.path) }); i >= 0 {
+		isMember := func(s nestedVariantLocation) bool { return slices.Equal(s.path, m.path) }
+		if i := slices.IndexFunc(w.parts, isMember); i >= 0 {
 			m.variants = w.parts[i].variants
 			m.isList = slices.ContainsFunc(m.schemas, func(s node) bool { return s.get("items").exists() })
 			continue

@@ -177,7 +177,7 @@ type responseValueEdit struct {
 	at []string // location of the value: member names and array indexes
 
 	// values has the replacements to try until one of them causes exactly one violation. The value
-	// memberRemoval{} removes the member.
+	// omittedValue{} removes the member.
 	values []any
 }
 
@@ -194,7 +194,7 @@ func (s *document) edits(n node, v any, at []string, kind ResponseDefectKind, de
 	for _, n := range s.applicableSchemas(n, v) {
 		for _, name := range n.get("required").strings() {
 			if _, ok := object[name]; ok && kind == MissingMember {
-				all = append(all, responseValueEdit{inside(name), []any{memberRemoval{}}})
+				all = append(all, responseValueEdit{inside(name), []any{omittedValue{}}})
 			}
 		}
 		for name, property := range n.get("properties").members() {

@@ -8,10 +8,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RunEndFinder finds the end of a run in an event stream while the stream is being received. The
+// A RunEndDetector finds the end of a run in an event stream while the stream is being received. The
 // end is the terminal event of the run or, in a dialect in which no event ends a successful run,
-// the in-band terminator. A RunEndFinder is not safe for concurrent use.
-type RunEndFinder struct {
+// the in-band terminator. A RunEndDetector is not safe for concurrent use.
+type RunEndDetector struct {
 	dialect   *Dialect
 	operation *Operation
 	run       func() string // returns the run id in the request; "" if it has none
@@ -21,14 +21,14 @@ type RunEndFinder struct {
 	found     bool // the end was found
 }
 
-// NewRunEndFinder returns a RunEndFinder for the body of the response to r. It returns nil if the
+// NewRunEndFinder returns a RunEndDetector for the body of the response to r. It returns nil if the
 // document does not describe r as a request for an event stream.
-func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
+func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndDetector {
 	o := d.Operation(r)
 	if o == nil || !o.IsStream || len(o.frameVariants) == 0 {
 		return nil
 	}
-	return &RunEndFinder{
+	return &RunEndDetector{
 		dialect: d, operation: o, run: sync.OnceValue(func() string { return d.ParseRequest(r).Run }),
 		hasRunEnd: slices.Contains(d.Kinds(), spec.RunEnd), decoder: sse.NewDecoder(MaxEventBytes),
 	}
@@ -37,7 +37,7 @@ func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndFinder {
 // Find reports whether body contains the end of the run. The argument body must be all of the body
 // that was received so far. Find resumes where the previous call ended. It stops searching at an
 // event that exceeds [MaxEventBytes].
-func (f *RunEndFinder) Find(body []byte) bool {
+func (f *RunEndDetector) Find(body []byte) bool {
 	if f.found || f.decoder.Err() != nil {
 		return f.found
 	}
@@ -50,7 +50,7 @@ func (f *RunEndFinder) Find(body []byte) bool {
 
 // isEnd reports whether the item ends the run. A terminal event with the id of a different run does
 // not end it.
-func (f *RunEndFinder) isEnd(item sse.Item) bool {
+func (f *RunEndDetector) isEnd(item sse.Item) bool {
 	if !f.hasRunEnd && f.operation.isSentinel(item.Data) {
 		return true
 	}

@@ -247,10 +247,10 @@ func refusalList(n node) []node {
 }
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// The second result reports whether the entry applies to a violation of the given keyword. An entry
-// whose requirement is a map from keywords to ids applies only if the map contains the keyword and
-// here is true. Any other entry always applies. The argument here states whether n applies to the
-// location of the violation alone (see outward).
+// The argument here states whether the document has n at the violated schema itself, rather than at
+// an enclosing one (see outward). The second result reports whether the entry applies to a violation
+// of keyword: if its requirement is a map from keywords to ids, the map must contain keyword and
+// here must be true. Any other entry always applies.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{

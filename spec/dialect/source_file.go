@@ -73,20 +73,20 @@ func isYAMLFile(name string) bool {
 // OpenFile returns an error for a larger file.
 const MaxFileBytes = 4 << 20
 
-// A boundedDir is a file system of the files in one directory. Its method ReadFile reads only
+// A sizeLimitedDirFS is a file system of the files in one directory. Its method ReadFile reads only
 // regular files of at most [MaxFileBytes]. Errors contain the path of the file as returned by the
 // method path.
-type boundedDir struct{ dir string } // "" is the working directory
+type sizeLimitedDirFS struct{ dir string } // "" is the working directory
 
 // Open implements [fs.FS]. Unlike ReadFile, it does not restrict which files can be read.
-func (b boundedDir) Open(name string) (fs.File, error) {
+func (b sizeLimitedDirFS) Open(name string) (fs.File, error) {
 	return os.DirFS(cmp.Or(b.dir, ".")).Open(name)
 }
 
 // ReadFile implements [fs.ReadFileFS]. It returns a [*FileError] if the file is not directly in the
 // directory, is not a regular file, is too large, is not UTF-8, or cannot be read. The result does
 // not contain the byte order mark with which a file may begin.
-func (b boundedDir) ReadFile(name string) ([]byte, error) {
+func (b sizeLimitedDirFS) ReadFile(name string) ([]byte, error) {
 	fail := func(message string) ([]byte, error) {
 		return nil, &FileError{File: b.path(name), Message: message}
 	}
@@ -121,7 +121,7 @@ func (b boundedDir) ReadFile(name string) ([]byte, error) {
 
 // path returns the path of the file with the given name in the directory. The path begins with the
 // directory as the user gave it.
-func (b boundedDir) path(name string) string {
+func (b sizeLimitedDirFS) path(name string) string {
 	if b.dir == "" {
 		return name
 	}

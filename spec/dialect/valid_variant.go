@@ -83,7 +83,7 @@ type validRequestVariantBuilder struct {
 }
 
 // add adds the variant in which the value of the body at the given location is v or, if v is
-// memberRemoval{}, is absent. It does nothing if the variant is invalid, has a different prompt or
+// omittedValue{}, is absent. It does nothing if the variant is invalid, has a different prompt or
 // has fewer tool calls than the request. A tool call must remain because the request may contain
 // its result.
 //
@@ -130,7 +130,7 @@ func (b *validRequestVariantBuilder) vary(n node, v any, at []string) {
 		for _, m := range b.dialect.document.membersOf(n, v, len(at) > 0) {
 			inside := append(slices.Clone(at), m.name)
 			if _, present := v[m.name]; present && m.mayBeAbsent {
-				b.add("is missing", m.schema, inside, memberRemoval{})
+				b.add("is missing", m.schema, inside, omittedValue{})
 			}
 			if m.mayBeNull && (v[m.name] != nil || !has(v, m.name)) {
 				b.add("is null", m.schema, inside, nil)

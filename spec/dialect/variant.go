@@ -22,7 +22,7 @@ type variant struct {
 	messageTypes       []string             // unless empty, a value belongs to a message of one of these types (x-in)
 	constants          []constantSlot       // slots whose values the discriminators determine
 	slots              []slotLocation
-	parts              []partsLocation
+	parts              []nestedVariantLocation
 	requirements       []locatedRequirement
 	siblings           []*variant       // for a frame: all variants of the frames of the stream
 	chunk              *chunkExtension  // nil unless values of the variant are chunks
@@ -48,9 +48,9 @@ type slotLocation struct {
 	types []string // types that the schema allows; empty means any
 }
 
-// A partsLocation is a location in the values of a variant that holds parts of the event: a value
+// A nestedVariantLocation is a location in the values of a variant that holds parts of the event: a value
 // of one of several other variants, or an array of such values.
-type partsLocation struct {
+type nestedVariantLocation struct {
 	path         []string   // as in slotLocation
 	variants     []*variant // the variants of the parts
 	onlyWithKind bool       // values whose variant has no kind are not parts
@@ -59,7 +59,7 @@ type partsLocation struct {
 
 // rank returns the number by which the parts of an event are sorted: 1 for answers to interrupts,
 // which come after the messages, and 0 for all other parts.
-func (p partsLocation) rank() int {
+func (p nestedVariantLocation) rank() int {
 	if slices.ContainsFunc(p.variants, func(w *variant) bool { return w.kind == spec.InputResume }) {
 		return 1
 	}
@@ -86,7 +86,7 @@ type locatedRequirement struct {
 // isEnvelope reports whether frames of the variant are envelopes, which only carry other events and
 // represent no event themselves.
 func (w *variant) isEnvelope() bool {
-	return w.kind == "" && slices.ContainsFunc(w.parts, func(p partsLocation) bool { return p.separate })
+	return w.kind == "" && slices.ContainsFunc(w.parts, func(p nestedVariantLocation) bool { return p.separate })
 }
 
 // parseVariants returns the variants of the given schema: the alternatives of its oneOf or anyOf.
@@ -219,7 +219,7 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		if list := p.get("items"); list.exists() {
 			items = list
 		}
-		w.parts = append(w.parts, partsLocation{
+		w.parts = append(w.parts, nestedVariantLocation{
 			path: path, variants: s.parseVariants(items, w.defaultRequirement),
 			onlyWithKind: parts.text() == "named", separate: parts.text() == "events",
 		})
