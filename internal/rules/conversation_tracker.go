@@ -16,7 +16,8 @@ import (
 // Runs whose outcome proves nothing about the target are left out:
 //   - runs that were canceled
 //   - runs that were refused or cut off, unless the prompt asked for a failure
-//   - runs whose request did not contain the input for which the thread was waiting
+//   - runs whose request did not contain the input for which the thread was waiting, except those
+//     in which the target takes the prompt for the result of a tool
 //   - runs that failed without any text while another run of the thread may have been active,
 //     unless they ended as canceled
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
@@ -33,12 +34,18 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 		for _, a := range t.finishedRuns {
 			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.failure.Status != "canceled" && a.text() == ""
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
-			inconclusive := a.skipsPendingInput || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
+			inconclusive := a.skipsPendingInput && !a.inventsResult() || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 				judge(p, a)
 			}
 		}
 	})
+}
+
+// inventsResult reports whether the target repeats the result of a client tool in the text of the run
+// although the request contains none.
+func (a *assembledRun) inventsResult() bool {
+	return strings.HasPrefix(a.text(), "tool said: ") && len(a.toolResults()) == 0
 }
 
 // isToFail reports whether the prompt of the run asks for a failure.
