@@ -94,6 +94,14 @@ func withQuotedBoundary(r spec.Request) spec.Request {
 // withReversedFields returns a copy of r in which the fields of a multipart body are in the
 // opposite order. It does not change other requests.
 func withReversedFields(r spec.Request) spec.Request {
+	return withFormFields(r, func(fields [][]byte) { slices.Reverse(fields) })
+}
+
+// withFormFields calls edit with the fields of the multipart body of r. It returns a copy of r with
+// the fields as edit leaves them, or r itself if the body is not multipart. Each field consists of
+// what is between two delimiters, and so begins and ends with a line break. The function edit may
+// replace and reorder the elements of the slice, but must not modify the bytes of an element.
+func withFormFields(r spec.Request, edit func(fields [][]byte)) spec.Request {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
 		return r
@@ -101,7 +109,7 @@ func withReversedFields(r spec.Request) spec.Request {
 	delimiter := []byte("--" + params["boundary"])
 	parts := bytes.Split(r.Body, delimiter) // the first and the last part are not fields
 	if len(parts) > 2 {
-		slices.Reverse(parts[1 : len(parts)-1])
+		edit(parts[1 : len(parts)-1])
 		r.Body = bytes.Join(parts, delimiter)
 	}
 	return r
@@ -129,13 +137,25 @@ func withBodyField(r spec.Request, name, value string) spec.Request {
 }
 
 // withFieldNames returns a copy of r in which the name of each header field is replaced with
-// change(name).
+// change(name). This includes the header fields within a multipart body.
 func withFieldNames(r spec.Request, change func(string) string) spec.Request {
 	r.Header = slices.Clone(r.Header)
 	for i, f := range r.Header {
 		r.Header[i].Name = change(f.Name)
 	}
-	return r
+	return withFormFields(r, func(fields [][]byte) {
+		for i, field := range fields {
+			header, content, _ := bytes.Cut(field, []byte("\r\n\r\n"))
+			var changed []byte
+			for line := range bytes.SplitSeq(header, []byte("\r\n")) {
+				if name, value, ok := bytes.Cut(line, []byte(":")); ok {
+					line = slices.Concat([]byte(change(string(name))), []byte(":"), value)
+				}
+				changed = append(append(changed, line...), "\r\n"...)
+			}
+			fields[i] = slices.Concat(changed, []byte("\r\n"), content)
+		}
+	})
 }
 
 // withJSON returns a copy of r whose body is encode(v), where v is the decoded JSON body. Numbers
