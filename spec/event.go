@@ -170,7 +170,7 @@ type Event struct {
 	AnswerSchema string // of an interrupt: the JSON Schema that the answer must match, as JSON; "" if any may
 
 	Texts []string // of a message in a request with a list of parts: the texts of the parts, which make up Text
-	Parts []Event  // content parts of a message, messages of a request or history
+	Parts []Event  // content parts of a message, messages of a request or history; nil if there is no list of them
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx
 	MediaType  string // HTTPResponse: received; HTTPRequest: documented for success

@@ -214,3 +214,20 @@ func DescribeOverrun(end error) string {
 	}
 	return ""
 }
+
+// DescribeNoResponse returns a clause, such as "no response after 30s" or "no response: the server
+// sent nothing for 15s", that says why there is no response. The argument end is the error with
+// which the exchange ended. If it is nil, DescribeNoResponse returns only "no response".
+func DescribeNoResponse(end error) string {
+	overrun := DescribeOverrun(end)
+	after, isTime := strings.CutPrefix(overrun, "had not ended")
+	switch {
+	case end == nil:
+		return "no response"
+	case isTime:
+		return "no response" + after
+	case overrun != "":
+		return "no response: the server " + overrun
+	}
+	return "no response: " + end.Error()
+}

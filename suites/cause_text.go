@@ -103,7 +103,7 @@ func (o exchangeSummary) describeResponse() string {
 		case symptomNotHTTP:
 			return "the response is not HTTP: " + o.notHTTPDetail()
 		case symptomNoResponse:
-			return "no response: " + o.describeEnd()
+			return spec.DescribeNoResponse(o.end)
 		}
 		return "no response"
 	}
@@ -203,9 +203,13 @@ func (c Cause) statusText(t Target) (message, advice string) {
 	message = o.operation + ": " + o.describeResponse()
 	switch {
 	case c.Kind == symptomNotFound:
-		method, _, _ := strings.Cut(o.operation, " ")
+		method, path, _ := strings.Cut(o.operation, " ")
 		advice = "either the base URL or the dialect is wrong"
-		if others := otherPromptOperations(t.Dialect); others != "" {
+		if t.Base != nil && !t.Dialect.IsEndpoint && strings.HasSuffix(t.Base.Path, path) {
+			base := *t.Base
+			base.Path, base.RawPath = strings.TrimSuffix(base.Path, path), ""
+			advice = fmt.Sprintf("the base URL already ends in %s: use %s", path, withoutUserinfo(&base))
+		} else if others := otherPromptOperations(t.Dialect); others != "" {
 			advice += ": other dialects (--dialect NAME) have other routes: " + others
 		}
 		return fmt.Sprintf("%s %s: %s", method, t.url(o), o.describeResponse()), advice
@@ -302,6 +306,8 @@ func (c Cause) streamText(t Target) (message, advice string) {
 	case symptomNotJSON:
 		return fmt.Sprintf("%s has no event whose data is JSON; first event: %s", stream, quote(o.firstFrame)),
 			fmt.Sprintf("write one JSON object as the data of each event, as %s requires", t.Dialect.Name)
+	case symptomEventTooLarge, symptomNotEnded:
+		return c.overrunText(t)
 	case symptomOtherDialect:
 		message = fmt.Sprintf("the events of %s are not those of %s", o.operation, t.Dialect.Name)
 		advice = "they look like no dialect that streamassay knows: " + strings.Join(dialect.Names(), ", ")
@@ -309,9 +315,6 @@ func (c Cause) streamText(t Target) (message, advice string) {
 			message, advice = message+" but look like "+like, "try --dialect "+like
 		}
 		return message + "; first event: " + quote(o.firstFrame), advice
-	case symptomNotEnded:
-		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end),
-			"end the stream when the run has ended; --idle-timeout and --timeout set how long streamassay waits"
 	case symptomRunFailed:
 		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText))),
 			"check what the agent needs (model, API keys), and look in the server's log"

@@ -37,6 +37,26 @@ func TestEndpointURLs(t *testing.T) {
 	}
 }
 
+// TestRouteInBaseURL checks the advice about a path that is not found because the base URL already
+// contains the route.
+func TestRouteInBaseURL(t *testing.T) {
+	runs, err := dialect.Open("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/v1/agent/runs": "the base URL already ends in /runs: use http://h/v1/agent",
+		"/v1/agent":      "either the base URL or the dialect is wrong: other dialects",
+	} {
+		o := exchangeSummary{operation: "POST /runs", status: 404}
+		target := Target{Dialect: runs, Base: &url.URL{Scheme: "http", Host: "h", Path: path}}
+		_, advice := Cause{Kind: symptomNotFound, exchange: o}.text(target)
+		if !strings.HasPrefix(advice, want) {
+			t.Errorf("%s: advice %q, want %q", path, advice, want)
+		}
+	}
+}
+
 // TestElapsedTime checks that a test run which continues others ends when they have used up the time,
 // and that the reason names the whole time.
 func TestElapsedTime(t *testing.T) {

@@ -38,6 +38,7 @@ const (
 	symptomNoData         = "no-data"       // no data line
 	symptomNoBlankLine    = "no-blank-line" // data, but no blank line that ends an event
 	symptomNotJSON        = "not-json"      // no event has JSON as its data
+	symptomEventTooLarge  = "too-large"     // the first event is larger than the maximum size of an event
 	symptomOtherDialect   = "other-dialect" // most events are unknown in the dialect, or those of another
 	symptomNotEnded       = "not-ended"     // the stream did not end in time
 	symptomRunFailed      = "run-failed"    // the run failed before any text
@@ -73,6 +74,7 @@ type exchangeSummary struct {
 	jsonFrames   int         // number of frames whose data is JSON
 	terminated   bool        // the stream has the terminator, such as [DONE]
 	firstFrame   []byte      // beginning of the first frame
+	tooLarge     bool        // a frame is larger than the maximum size of an event; it is the last frame
 	hasText      bool        // hasReadableText returned true for an event
 	responseText string      // beginning of the assistant's text
 	failureText  string      // code and beginning of the message of a failed or refused run
@@ -162,6 +164,8 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if !slices.ContainsFunc(e.Flaws, notJSON) {
 		o.jsonFrames++
 	}
+	isTooLarge := func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawTooLarge }
+	o.tooLarge = o.tooLarge || slices.ContainsFunc(e.Flaws, isTooLarge)
 	if e.Kind != spec.Undecodable && e.Valid() && len(e.Flaws) == 0 {
 		o.validFrames++
 	}
@@ -250,6 +254,8 @@ func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) strin
 		return symptomNoData
 	case o.frames == 0:
 		return symptomNoBlankLine
+	case o.frames == 1 && o.tooLarge:
+		return symptomEventTooLarge
 	case o.jsonFrames == 0:
 		return symptomNotJSON
 	case 2*o.validFrames < o.frames && (2*o.knownFrames < o.frames || similarDialect(d, prefixOf(r.Body)) != ""):

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // Limits are the limits on the time and size of responses, and on the time of the whole test run. A
@@ -145,13 +147,15 @@ func (g requestsStoppedError) Error() string {
 	}
 	switch {
 	case g.last != nil:
-		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", g.overruns, plural, how)
+		return fmt.Sprintf("no more %s were requested: %d exceeded a limit, and the last one %s", plural, g.overruns, how)
 	case g.total.events > g.max.events:
 		return fmt.Sprintf(
-			"not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
+			"no more %s were requested: they had %d events together, more than %d (see --max-events)",
+			plural, g.total.events, g.max.events)
 	}
 	return fmt.Sprintf(
-		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
+		"no more %s were requested: they had %d bytes together, more than %d (see --max-bytes)",
+		plural, g.total.bytes, g.max.bytes)
 }
 
 // record adds a response of the given size to the totals of the budget. The argument end is the
@@ -174,13 +178,36 @@ func (e *responseSizeBudget) record(end error, size responseVolume) {
 	}
 }
 
+// overrunText returns the message and the advice for c, a cause of the kind [symptomEventTooLarge]
+// or [symptomNotEnded]. The argument t is the target that sent the stream.
+func (c Cause) overrunText(t Target) (message, advice string) {
+	o := c.exchange
+	if c.Kind == symptomEventTooLarge {
+		limit := wire.FormatBytes(cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes))
+		return fmt.Sprintf("the first event of %s has more than %s, the limit of --max-event", o.operation, limit),
+			"if events may be that large, raise --max-event of streamassay run or lint"
+	}
+	overrun, advice := spec.DescribeOverrun(o.end), "end the stream when the run has ended"
+	_, flag, _ := strings.Cut(overrun, ", the limit of ")
+	switch {
+	case errors.Is(o.end, spec.ErrIdleTimeout):
+		flag = "--idle-timeout"
+	case strings.HasPrefix(overrun, "had not ended"):
+		flag = "--timeout"
+	}
+	if flag != "" {
+		advice = fmt.Sprintf("if runs need more than that, raise %s; if not, %s", flag, advice)
+	}
+	return fmt.Sprintf("the stream of %s in scenario %s %s", o.operation, c.Scenario, overrun), advice
+}
+
 // An eventTooLargeError is the reason why the client stopped reading a stream with an event that
 // was too large. Its value is the limit that the event exceeded, in bytes. Checks judge the
 // received part of the stream.
 type eventTooLargeError int
 
 func (e eventTooLargeError) Error() string {
-	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
+	return fmt.Sprintf("sent an event of more than %s, the limit of --max-event", wire.FormatBytes(int(e)))
 }
 
 // isOverLimit reports whether end, the error with which a response ended, means that the response

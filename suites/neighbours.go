@@ -316,16 +316,18 @@ func (t *Conversation) besideOffer(send func()) {
 }
 
 // runCrosswise returns the Run function of a scenario with pending replies in several threads. In
-// each of four threads, the function elicits an interrupt or a call of a client tool. Then it sends
-// the replies in a different order, and asks for the previous message in each thread. The argument
+// each of four threads with similar ids, the function elicits an interrupt or a call of a client
+// tool. Then it sends the replies in a different order, and asks for the previous message in each
+// thread. The argument
 // prompt is the name of the test prompt, "client-tool" or "interrupt", and replyTemplate is the
 // name of the template for the replies.
 func runCrosswise(prompt, replyTemplate string) func(*Conversation) {
 	return func(t *Conversation) {
 		var threads []string
 		replies := map[string]spec.Event{}
-		for range 4 {
-			t.Thread = t.NewID()
+		id := t.NewID()
+		for _, thread := range append(similarIDs(id), id) {
+			t.Thread = thread
 			template, e := t.elicitingRequest(replyTemplate)
 			e.Text = t.PromptEvent(prompt, `{"thread":`+strconv.Itoa(len(threads))+`}`).Text
 			if e.Name != "" {

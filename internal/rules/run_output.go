@@ -128,7 +128,7 @@ func (c completedMessage) agreesWith(listed spec.Event) bool {
 	if !either(c.role, listed.Role) || !either(c.kind, listed.Type) {
 		return false
 	}
-	return len(c.parts) == 0 || len(listed.Parts) == 0 ||
+	return len(c.parts) == 0 || listed.Parts == nil ||
 		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 

@@ -74,7 +74,11 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeScope) {
 			}
 		}
 	}
-	e.Parts = append(e.Parts, w.decodeParts(v, mode)...)
+	if parts := w.decodeParts(v, mode); e.Parts == nil {
+		e.Parts = parts
+	} else {
+		e.Parts = append(e.Parts, parts...)
+	}
 	switch mode {
 	case contentsOnly:
 		return
@@ -136,7 +140,8 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 // decodeParts returns the parts of v (see nestedVariantLocation) as events. The Frame of a part is
 // separateFrame if the part is to become an event of its own, otherwise -1. Unless mode is
 // contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
-// because v is validated as a whole.
+// because v is validated as a whole. The result is empty, but not nil, if v has an array for parts
+// without any.
 func (w *variant) decodeParts(v any, mode decodeScope) (parts []spec.Event) {
 	typeOf := func(string) string { return w.textAt("type", v) }
 	for site, item := range w.partValues(v) {
@@ -151,10 +156,26 @@ func (w *variant) decodeParts(v any, mode decodeScope) (parts []spec.Event) {
 			part.Violations = nil
 		}
 	}
+	if parts == nil && w.hasEmptyParts(v) {
+		parts = []spec.Event{}
+	}
 	return parts
 }
 
-// partValues yields the values in v that may be parts (see nestedVariantLocation), each with its location.
+// hasEmptyParts reports whether v has an empty array at a location of parts.
+func (w *variant) hasEmptyParts(v any) bool {
+	for _, site := range w.parts {
+		for _, found := range valuesAt(v, site.path) {
+			if list, ok := found.([]any); ok && len(list) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// partValues yields the values in v that may be parts (see nestedVariantLocation), each with its
+// location.
 func (w *variant) partValues(v any) iter.Seq2[nestedVariantLocation, any] {
 	return func(yield func(nestedVariantLocation, any) bool) {
 		for _, site := range w.parts {

@@ -28,6 +28,9 @@ func OpenFile(path string, checks []*spec.Check) (*Dialect, error) {
 	dir, file := filepath.Split(path)
 	files := sizeLimitedDirFS{strings.TrimSuffix(filepath.ToSlash(dir), "/")}
 	switch {
+	case strings.HasSuffix(file, ".json"):
+		const message = "is not the name of a YAML file: rename it to NAME.yaml (JSON is valid YAML)"
+		return nil, &FileError{File: path, Message: message}
 	case !isYAMLFile(file):
 		return nil, &FileError{File: path, Message: "is not the name of a YAML file: want NAME.yaml"}
 	case dir != "" && files.dir == "":

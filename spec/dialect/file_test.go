@@ -133,8 +133,10 @@ func TestInvalidFiles(t *testing.T) {
 		"not YAML": {"components:\n", "components: [\n", "echo.yaml:37: not YAML: "},
 		"another version of OpenAPI": {"openapi: 3.2.0", "openapi: 3.0.3",
 			`echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is "3.0.3", want 3.2.0`},
-		"not OpenAPI": {"openapi: 3.2.0", "swagger: 2.0", "echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is null"},
-		"no version":  {`, version: "1"`, "", "echo.yaml:2: /info: not valid OpenAPI: invalid info: value of version must be"},
+		"not OpenAPI": {"openapi: 3.2.0", "asyncapi: 3.0.0", "echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is missing"},
+		"Swagger": {"openapi: 3.2.0", `swagger: "2.0"`,
+			"echo.yaml:1: /swagger: a Swagger 2.0 document: want an OpenAPI document of version 3.2 (openapi: 3.2.0)"},
+		"no version": {`, version: "1"`, "", "echo.yaml:2: /info: not valid OpenAPI: invalid info: value of version must be"},
 		"no description": {"description: refused\n", "summary: refused\n",
 			"echo.yaml:34: /paths/~1run/post/responses/400: not valid OpenAPI: "},
 		"unknown type": {"required: [type, text]\n", "required: [type, text]\n      additionalProperties: {type: strng}\n",
@@ -291,7 +293,8 @@ func TestUnreadableFiles(t *testing.T) {
 		}
 	}
 	check(filepath.Join(dir, "none.yaml"), "none.yaml: no such file or directory")
-	check(filepath.Join(dir, "echo.json"), "echo.json: is not the name of a YAML file: want NAME.yaml")
+	check(filepath.Join(dir, "echo"), "echo: is not the name of a YAML file: want NAME.yaml")
+	check(filepath.Join(dir, "echo.json"), "echo.json: is not the name of a YAML file: rename it to NAME.yaml (JSON is valid YAML)")
 	if err := os.Rename(catalogue, catalogue+"~"); err != nil {
 		t.Fatal(err)
 	}

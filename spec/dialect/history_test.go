@@ -41,7 +41,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 		if got := string(o.EncodeResponse(spec.Event{Kind: spec.History}).Body); got != empty {
 			t.Errorf("an empty history is %s", got)
 		}
-		for _, said := range []spec.Event{historyExample, {Kind: spec.History, HasMore: "false"}, {Kind: spec.History, Thread: "t", HasMore: "false"}} {
+		for _, said := range []spec.Event{historyExample, {Kind: spec.History, HasMore: "false", Parts: []spec.Event{}}, {Kind: spec.History, Thread: "t", HasMore: "false", Parts: []spec.Event{}}} {
 			heard := decodeReply(t, d, o.EncodeResponse(said))
 			roles := []string{"user", "tool", "assistant", "user"}
 			for i := range heard.Parts {

@@ -22,9 +22,15 @@ import (
 // because templates contain placeholders.
 func (d *Dialect) checkOpenAPI() error {
 	root := d.document.lookup("")
-	if version := root.get("openapi").text(); !strings.HasPrefix(version, "3.2.") {
+	switch version := root.get("openapi"); {
+	case strings.HasPrefix(version.text(), "3.2."):
+	case has(root.object(), "openapi"):
 		return d.errorAt("/openapi", "not an OpenAPI document of version 3.2: openapi is %s, want 3.2.0",
-			displayValue(root.get("openapi").value))
+			displayValue(version.value))
+	case has(root.object(), "swagger"):
+		return d.errorAt("/swagger", "a Swagger 2.0 document: want an OpenAPI document of version 3.2 (openapi: 3.2.0)")
+	default:
+		return d.errorAt("/openapi", "not an OpenAPI document of version 3.2: openapi is missing, want 3.2.0")
 	}
 	text, err := d.Document()
 	if err != nil {
