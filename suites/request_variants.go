@@ -29,8 +29,8 @@ var variantScenarios = []Scenario{
 // runVariants plays the variants scenario. For each template that starts a run and is not for
 // replies, it sends a valid request and variants of it, such as one without an optional member. It
 // sends each form of variant (see [dialect.ValidRequestVariant]) only once. If possible, it also
-// sends variants of a message with an uploaded image. Finally, it sends common requests in all
-// [requestForms].
+// sends variants of a message with an uploaded image, and omits the run id after a request with
+// one. Finally, it sends common requests in all [requestForms].
 func runVariants(t *Conversation) {
 	sent := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
@@ -49,6 +49,7 @@ func runVariants(t *Conversation) {
 	if t.canSend("uploaded") {
 		t.sendUploadVariants(sent)
 	}
+	t.omitRunID()
 	for _, template := range []string{"prompt", "listen", "history", "cancel"} {
 		t.sendForms(template)
 	}
@@ -153,6 +154,20 @@ func runCorrected(t *Conversation) {
 func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	if t.Send(r) && !t.respondsWithStream("prompt") {
 		t.ReadStream("", 0)
+	}
+}
+
+// omitRunID sends a prompt with a run id and then, in the same thread, one without. It sends nothing
+// if the dialect's document requires a run id. The server must choose a new id for the second run.
+func (t *Conversation) omitRunID() {
+	t.Thread, t.Run = t.NewID(), ""
+	if !t.isValid("prompt", t.PromptEvent("text", "one")) {
+		return
+	}
+	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
+	t.Run = ""
+	if t.accepted && t.Sleep(silence) { // a server may refuse a run shortly after another one of its thread
+		t.SendTemplate("prompt", t.PromptEvent("text", "two"))
 	}
 }
 

@@ -63,12 +63,16 @@ var RunIDsUnique = &spec.Check{
 	ID: "run.ids-unique",
 	Doc: `a server does not give the same id to two runs
 
-A run is not judged if its request chooses the id.`,
+The server must not use an id again that an earlier request chose, either. A run is not judged if its
+own request chooses the id.`,
 	Needs: []spec.Kind{spec.SlotRun, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		used := map[string]bool{}
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			seen := request.Run != ""
+			if seen {
+				used[request.Run] = true
+			}
 			return func(e spec.Event) {
 				if seen || e.Run == "" || e.Kind.Subject() != "run" {
 					return
