@@ -13,7 +13,7 @@ func TestInvalidRequestForms(t *testing.T) {
 		{"runs@2026-04", "prompt", "body /forwardedProps/runtime_mode is null", "header Content-Type is application/xml"}, // no requirement is broken by accepting it
 		{"agentscope@1.1", "prompt", "method is GET", "body /input/0/role is null"},                                       // null is allowed
 		{"agentscope-java@0.1", "prompt", "header Content-Type is application/xml", "body /input/0/role is null"},
-		{"agentscope@1.1", "prompt", "body /input is an empty object", "body /session_id is an empty object"},
+		{"agentscope@1.1", "prompt", "body /input is {}", "body /session_id is {}"},
 		{"agentscope@1.1", "prompt", "body /input is its item instead of a list", "body /input/0 is its item instead of a list"},
 		{"agentscope@1.1", "full", "body /n is 105", "body /n is 100"},
 		{"agentscope@1.1", "full", "body /n is -99", "body /seed is -99"},

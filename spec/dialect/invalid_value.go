@@ -71,10 +71,6 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []violationPa
 				add(blocks, nil, "is a list with its text")
 			}
 		}
-		if items, ok := v.([]any); ok && len(items) == 1 && !fitsTypes(types, items[0]) {
-			one := violationPair{name: "is the only item of its list", bad: items[0], keyword: keyword, again: true}
-			list = append(list, one)
-		}
 		if object, ok := objectInText(v); ok && !fitsTypes(types, object) { // instead of a text that contains JSON
 			list = append(list, violationPair{name: "is the object in its text", bad: object, keyword: keyword, again: true})
 		}
@@ -177,15 +173,16 @@ const farOff = 100
 // unlistedValues returns samples in which an object replaces the list v. One is an empty object,
 // which a server may mistake for an absent list. If v has exactly one item and that item is an
 // object, the other sample is the item. The argument types lists the types that the schema of v
-// allows. If "array" is not the only type in the list, the result is nil.
+// allows. If "array" is not one of them, or if one is neither "array" nor "null", the result is nil.
 func unlistedValues(types []string, v any) (list []violationPair) {
-	if !slices.Equal(types, []string{"array"}) {
+	isOther := func(name string) bool { return name != "array" && name != "null" }
+	if !slices.Contains(types, "array") || slices.ContainsFunc(types, isOther) {
 		return nil
 	}
-	list = append(list, violationPair{name: "is an empty object", bad: map[string]any{}})
+	list = append(list, violationPair{name: "is {}", bad: map[string]any{}, keyword: "type", again: true})
 	if items, _ := v.([]any); len(items) == 1 {
 		if item, ok := items[0].(map[string]any); ok {
-			list = append(list, violationPair{name: "is its item instead of a list", bad: item})
+			list = append(list, violationPair{name: "is its item instead of a list", bad: item, keyword: "type", again: true})
 		}
 	}
 	return list
