@@ -48,7 +48,7 @@ var foreigners = []foreigner{
 		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^arguments of call .* are "{'city': 'Paris'`,
 			also: "agkit.scripted.tool agkit.scripted.client-tool"},
 		// With one history for all users, the previous message may be another user's.
-		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked for the previous prompt in a new conversation, got .*; expected the text "nothing"`, also: "agkit.conv.history agkit.scripted.recall"},
+		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked for the previous prompt in the new conversation ".*", got .*; expected the text "nothing"`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of unknown names are allowed, but a plain prompt must be answered with known ones.
 		{name: "other-words", breaks: "agkit.event.text", says: `^the stream that answers a plain prompt contains no text; `},
 		// A stream that breaks off is a correct report of a failure, so only other prompts have a finding.

@@ -188,7 +188,7 @@ does not count as the first run.`,
 				}
 				isSlow := q.acceptance.At-q.request.At >= took/4
 				p.Judge(r.acceptance, r.acceptance.At < q.end || isSlow,
-					"run is accepted after %v, when run %q of the same thread may have ended; expected the reply while that run goes on",
+					"request was answered after %v, when the earlier run %q of the thread may have ended; expected the server not to wait for its end",
 					took.Round(time.Millisecond), q.request.Run)
 			}
 		}

@@ -227,9 +227,18 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	AllPrincipals: true,
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		if page.Thread == "" && len(page.Violations) == 0 { // the id of a thread may be of a wrong type
-			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
-				"history of no thread has day %q, %s and says %q about earlier days; expected none of them",
-				page.Day, pluralize(len(page.Parts), "message"), page.HasMore)
+			var has []string
+			if page.Day != "" {
+				has = append(has, fmt.Sprintf("the day %q", page.Day))
+			}
+			if len(page.Parts) > 0 {
+				has = append(has, pluralize(len(page.Parts), "message"))
+			}
+			if page.HasMore == "true" {
+				has = append(has, "messages of earlier days")
+			}
+			p.Judge(page, len(has) == 0, "history names no thread, but has %s; expected an empty history",
+				strings.Join(has, " and "))
 		}
 	}),
 }

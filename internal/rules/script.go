@@ -423,9 +423,13 @@ thread, the thread id in the response must be new.`,
 		prompt, ok := a.request.Prompt()
 		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.madeThread)
 		if ok && prompt == "conformance:recall" && !a.hasPreviousPrompt && isNew {
+			where := "a new conversation"
+			if a.request.Thread != "" {
+				where = fmt.Sprintf("the new conversation %q", a.request.Thread)
+			}
 			got, expected := a.quoteText("nothing")
 			p.Judge(a.firstDifference("nothing", false), a.hasText("nothing"),
-				"asked for the previous prompt in a new conversation, got %s%s; expected %s%s", got, a.describeEnd(), expected,
+				"asked for the previous prompt in %s, got %s%s; expected %s%s", where, got, a.describeEnd(), expected,
 				a.expectedEnd())
 		}
 	}),

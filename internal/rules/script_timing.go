@@ -126,11 +126,11 @@ func (a *assembledRun) judgeDeltaTimes(p *spec.Pass, argument string) {
 		if took+timeTolerance+time.Duration(k)*timerError < earliest {
 			which := fmt.Sprintf("delta %d", i+1)
 			if i == len(pieces)-1 {
-				which = "the last delta"
+				which = fmt.Sprintf("the last of %s", pluralize(len(pieces), "delta"))
 			}
 			p.Judge(*piece.event, false,
-				"%s arrived %v after the request; expected no sooner than %v, with %d deltas at intervals of %v",
-				which, took, earliest, n, time.Duration(ms)*time.Millisecond)
+				"%s arrived %v after the request; expected %d deltas at intervals of %v, and this one no sooner than %v",
+				which, took.Round(time.Millisecond), n, time.Duration(ms)*time.Millisecond, earliest)
 			return
 		}
 	}
