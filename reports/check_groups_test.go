@@ -201,6 +201,10 @@ func TestSentAndAnswered(t *testing.T) {
 	if got := ResponseText(spec.Response{End: spec.ErrReset}, true); got != "no response: the connection was reset" {
 		t.Errorf("no answer: %q", got)
 	}
+	silent := spec.Response{End: fmt.Errorf("%w: sent nothing for 15s", spec.ErrIdleTimeout)}
+	if got := ResponseText(silent, true); got != "no response: the server sent nothing for 15s" {
+		t.Errorf("no answer in time: %q", got)
+	}
 }
 
 // TestFurtherViolations checks that the text report names each violated requirement, also one that

@@ -99,7 +99,7 @@ func ResponseText(r spec.Response, body bool) string {
 		if errors.Is(r.End, spec.ErrTruncated) {
 			return "no response: the connection was closed"
 		}
-		return "no response: " + boundedText([]byte(r.End.Error()), maxBodyExcerpt)
+		return boundedText([]byte(spec.DescribeNoResponse(r.End)), maxBodyExcerpt)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b,

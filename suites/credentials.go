@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -231,15 +232,31 @@ func (t *Target) checkCredentials() error {
 		same = same && (!t.isCredentialHeader(f.Name) || slices.Contains(t.OtherHeader, f))
 	}
 	if same {
-		return errors.New("other headers: these are the credentials of the first user, want those of another")
+		return errors.New("these are the credentials of the first user, want those of another user")
 	}
 	return nil
 }
 
-// missingSetup returns a message about a setting that scenario s needs and the target does not
+// RejectsOtherUser reports whether the server seems to reject the credentials of [spec.OtherUser]: in
+// the conversation p, the status of each response to that user is 401, and a finding of r, a check
+// result of p, refers to such a response.
+func RejectsOtherUser(p ScenarioResult, r spec.CheckResult) bool {
+	isOther := func(x spec.Exchange) bool { return x.Request.Principal == spec.OtherUser }
+	for _, x := range p.Trace.Exchanges {
+		if isOther(x) && x.Response.Status != http.StatusUnauthorized {
+			return false
+		}
+	}
+	return slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
+		i := f.Event.Exchange
+		return i < len(p.Trace.Exchanges) && isOther(p.Trace.Exchanges[i])
+	})
+}
+
+// MissingSetup returns a message about a setting that scenario s needs and the target does not
 // have, such as "no stream limit is configured (--stream-limit)". It returns "" if no setting is
 // missing.
-func (t *Target) missingSetup(s Scenario) (missing string) {
+func (t *Target) MissingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():
 		return "no credentials of the user are configured (--header)"

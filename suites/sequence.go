@@ -42,7 +42,7 @@ func newSequenceBuilder(t *Target) *sequenceBuilder {
 // to the dialect, the target does not lack the capability of s, and no setting that s needs is
 // missing.
 func (t *Target) supports(s Scenario) bool {
-	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.missingSetup(s) == ""
+	return s.AppliesTo(t.Dialect) && !t.lacksCapability(s.capabilityName()) && t.MissingSetup(s) == ""
 }
 
 // supportedActions returns the elements of [actionTypes] that the dialect and the target support.

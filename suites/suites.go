@@ -197,6 +197,14 @@ func scenarioNames(list []Scenario) (all []string) {
 // those of [Target.Scenarios].
 func Capabilities() []string { return capabilityNames(Scenarios()) }
 
+// HasCapability reports whether a target can have the capability with the given name in dialect d:
+// whether a scenario that depends on it applies to d. It returns true for "scripted" and "all".
+func HasCapability(d *dialect.Dialect, name string) bool {
+	return name == "scripted" || name == "all" || slices.ContainsFunc(Scenarios(), func(s Scenario) bool {
+		return s.capabilityName() == name && s.AppliesTo(d)
+	})
+}
+
 // capabilityNames returns the names of the capabilities on which the scenarios in list depend,
 // sorted and without duplicates.
 func capabilityNames(list []Scenario) []string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -34,8 +35,8 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 // explainUnreachedLimit returns the message for checks that judged nothing in p, the result of the
 // stream-limit scenario, because the limit was not reached.
 func (t *Target) explainUnreachedLimit(p ScenarioResult) string {
-	return fmt.Sprintf("the limit of %d streams was not reached, so no stream above it was requested: %s",
-		t.StreamLimit, describeDialogue(p))
+	return fmt.Sprintf("the limit of %s was not reached, so no stream above it was requested: %s",
+		printable.Count(t.StreamLimit, "stream"), describeDialogue(p))
 }
 
 // describeDialogue returns a description of the request and the response of one exchange of p. It

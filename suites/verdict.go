@@ -145,7 +145,7 @@ func (t *Target) isPromised(s Scenario) bool {
 		return false
 	}
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
-	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
+	if t.MissingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
 		return false
 	}
 	if s.Name == "text" || s.Required {
@@ -180,8 +180,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised b
 		if expected || id == "script."+p.Scenario.Name {
 			r.Overrule(spec.Skipped, "the server lacks "+p.Scenario.capabilityName())
 		}
-	case t.missingSetup(p.Scenario) != "" && expected:
-		r.Overrule(spec.Silent, t.missingSetup(p.Scenario))
+	case t.MissingSetup(p.Scenario) != "" && expected:
+		r.Overrule(spec.Silent, t.MissingSetup(p.Scenario))
 	case t.lacksCapability("scripted") && requiresScripted(id):
 		r.Overrule(spec.Skipped, "the server lacks scripted")
 	case p.IncompleteReason != nil && r.Verdict == spec.Silent:

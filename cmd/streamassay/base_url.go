@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -75,9 +76,9 @@ var connectionHeaders = []string{
 }
 
 // parseHeaders parses header fields, one per line, of the form 'Name: value'. It returns a usage
-// error if a line is invalid or sets one of [connectionHeaders]. The error begins with flag, the
-// name of the flag or field that holds the lines, and does not contain header values, which may be
-// secrets.
+// error if a line is invalid, sets one of [connectionHeaders], or has a credential that is empty. The
+// error begins with flag, the name of the flag or field that holds the lines, and does not contain
+// header values, which may be secrets.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag
@@ -97,6 +98,10 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 			return nil, usageError("%s: %s cannot be set: it follows from the request and the connection", which, name)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return nil, usageError("%s: the value of %s contains a control character", which, name)
+		case redact.IdentifiesUser(name) && value == "":
+			return nil, usageError("%s: the value of %s is empty (an unset variable?)", which, name)
+		case strings.EqualFold(name, "Authorization") && slices.Contains([]string{"bearer", "basic"}, strings.ToLower(value)):
+			return nil, usageError("%s: the token after %s is empty (an unset variable?)", which, value)
 		}
 		list = append(list, spec.HeaderField{Name: name, Value: value})
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reports"
@@ -144,6 +145,19 @@ func TestCauseOfDefaultCredential(t *testing.T) {
 	}
 }
 
+// TestRejectedOtherUser checks that the report advises to check --other-header if the server rejects
+// the credentials of the second user.
+func TestRejectedOtherUser(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, t.TempDir(), "serve", "--dialect", "runs", "--user", "ada:token-of-ada")
+	_, out, _ := streamassay(t, t.TempDir(), "run", server.base(), "--dialect", "runs", "--only", "second-user",
+		"--header", "Authorization: Bearer token-of-ada", "--other-header", "Authorization: Bearer nobody12")
+	const says = "to do check the value of --other-header: the server replies to every request of that user with status 401"
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+		t.Errorf("it does not say %s:\n%s", says, out)
+	}
+}
+
 // TestCauseOfUnreadable checks that the text report begins with the cause if a stream has a content
 // coding that was not requested, or if a server that expects TLS closes the connection.
 func TestCauseOfUnreadable(t *testing.T) {
@@ -176,6 +190,54 @@ func TestCauseOfUnreadable(t *testing.T) {
 			}
 			if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(c.later), " ")) {
 				t.Errorf("%s is not in\n%s", c.later, out)
+			}
+		})
+	}
+}
+
+// TestCauseOfLimit checks that a cause that a limit of the client explains names the limit and its
+// flag.
+func TestCauseOfLimit(t *testing.T) {
+	t.Parallel()
+	const event = "data: {\"type\":\"text\",\"content\":\"Hi there\"}\n\n"
+	streaming := func(body string, d time.Duration) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, body)
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(d):
+			}
+		}
+	}
+	silent := func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}
+	for _, c := range []struct {
+		args    string
+		handler http.HandlerFunc
+		says    string
+		advice  string
+	}{
+		{"--max-event 16", streaming(event, 0), "the first event of POST /send-message has more than 16 bytes, the limit of --max-event", "raise --max-event of"},
+		{"--max-events 1", streaming(event+event, 0), "in scenario text sent more than 1 event, the limit of --max-events", "if runs need more than that, raise --max-events; if not, end the stream"},
+		{"--max-bytes 1KiB", streaming(strings.Repeat(event, 100), 0), "sent more than 1 KiB, the limit of --max-bytes", "raise --max-bytes; if"},
+		{"--idle-timeout 200ms", streaming(event, 20*time.Second), "in scenario text sent nothing for 200ms", "raise --idle-timeout; if"},
+		{"--timeout 200ms --idle-timeout 20s", streaming(event, 20*time.Second), "in scenario text had not ended after 200ms", "raise --timeout; if"},
+		{"--timeout 200ms --idle-timeout 20s", silent, "POST /send-message: no response after 200ms", "is the server busy or blocked?"},
+		{"--idle-timeout 200ms", silent, "POST /send-message: no response: the server sent nothing for 200ms", "is the server busy or blocked?"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(c.handler)
+			t.Cleanup(srv.Close)
+			_, out, _ := streamassay(t, t.TempDir(), append([]string{"run", srv.URL, "--dialect", "agkit", "--only", "text"}, strings.Fields(c.args)...)...)
+			first := strings.Join(strings.Fields(out), " ")
+			if !strings.Contains(first, c.says+" to do ") || !strings.Contains(first, c.advice) {
+				t.Errorf("it does not say %s, and advise %s:\n%s", c.says, c.advice, out)
 			}
 		})
 	}

@@ -10,6 +10,10 @@ import (
 
 	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
 )
 
 // A convertOptions holds the flags of the convert command.
@@ -44,7 +48,8 @@ split them into conversations, for a mock of several dialects, or to remove a ba
 If an output file exists, nothing is written, and the exit code is 2 (see --force).
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
-converted, 2 usage error.`,
+converted, or --dialect is given and the events of a file are of no known dialect, 2 usage
+error.`,
 		Example: `  streamassay convert page.har --dialect runs --out recordings
   streamassay convert fixtures/*.json --out scripts`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -74,7 +79,8 @@ converted, 2 usage error.`,
 
 // run converts the files at paths and writes the results to the output directory. It prints the
 // paths of the results to standard output, and the problems that it found to standard error. It
-// returns an error with exit code 1 if something could not be converted, and a usage error if a
+// returns an error with exit code 1 if something could not be converted, or if the events in a
+// recording are of no known dialect although --dialect is given. It returns a usage error if a
 // flag is invalid, an input file does not exist, a result cannot be written, two input files have
 // the same output file, or an output file exists and --force is not given. If run returns a usage
 // error, no file has been written, except that files written before a failed write remain.
@@ -104,6 +110,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	}
 	failures := 0
 	var made []replay.ConvertedFile
+	var notes []string             // printed only if there is no usage error
 	sources := map[string]string{} // path of the input, by name of the output
 	for _, path := range paths {
 		files, problems := replay.Convert(path, o)
@@ -122,6 +129,15 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			}
 			sources[f.Name] = path
 		}
+		if o.Dialect != nil {
+			like, foreign := foreignEvents(o.Dialect, files)
+			if foreign {
+				notes = append(notes, path+": "+foreignEventsText(o.Dialect, like))
+			}
+			if foreign && like == "" {
+				failures++
+			}
+		}
 		made = append(made, files...)
 	}
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
@@ -133,10 +149,26 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		}
 		fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
 	}
+	for _, note := range notes {
+		fmt.Fprintln(sh.err, note)
+	}
 	if failures > 0 {
 		return exitError{exitFailed, "not everything could be converted (" + printable.Count(failures, "error") + ")"}
 	}
 	return nil
+}
+
+// foreignEvents is like [suites.ForeignEvents] for the exchanges of all transcripts among files,
+// which are results of a conversion.
+func foreignEvents(d *dialect.Dialect, files []replay.ConvertedFile) (like string, foreign bool) {
+	var all spec.Trace
+	for _, f := range files {
+		if t, err := transcript.Parse(f.Name, f.Data); err == nil { // scripts are not transcripts
+			all.Exchanges = append(all.Exchanges, t.Trace.Exchanges...)
+		}
+	}
+	d.UseEndpoint(&all)
+	return suites.ForeignEvents(d, all)
 }
 
 // checkRecordedBase checks base, the value of --base. It returns a usage error unless base is

@@ -16,24 +16,26 @@ import (
 var dialectUsage = "NAME (its default version) or NAME@VERSION (see streamassay list dialects), or the path of an " +
 	"OpenAPI document (.yaml) extended as in docs/own-dialect.md"
 
-// openDialect returns the dialect that the user named. A name that contains a slash or backslash,
-// or ends with .yaml or .yml, is the path of a document that defines a dialect. Any other name is
-// that of a dialect embedded in the program. The error is one line of text that contains name.
+// openDialect returns the dialect that the user named. A name for which isDocumentPath reports true
+// is the path of a document that defines a dialect. Any other name is that of a dialect embedded in
+// the program. The error is one line of text that contains name.
 func openDialect(name string) (*dialect.Dialect, error) {
 	if isDocumentPath(name) {
 		return dialect.OpenFile(name, rules.All)
 	}
 	d, err := dialect.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w; or give the path of an OpenAPI document; "+
-			"the path must contain \"/\" or end with \".yaml\"", err)
+		return nil, fmt.Errorf("%w; or give the path of an OpenAPI document, NAME.yaml", err)
 	}
 	return d, nil
 }
 
 // isDocumentPath reports whether name, a value of --dialect, is the path of a document and not the
-// name of an embedded dialect. A path contains a slash or backslash, or ends with .yaml or .yml.
-func isDocumentPath(name string) bool { return strings.ContainsAny(name, `/\`) || isScript(name) }
+// name of an embedded dialect. A path contains a slash or backslash, or ends with .yaml, .yml or
+// .json. [dialect.OpenFile] does not accept .json, and its error says what to do.
+func isDocumentPath(name string) bool {
+	return strings.ContainsAny(name, `/\`) || isScript(name) || strings.HasSuffix(name, ".json")
+}
 
 // documentPaths returns the paths of documents among names, the values of --dialect.
 func documentPaths(names []string) (paths []string) {

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/diff"
 	"github.com/streamassay/streamassay/internal/redact"
@@ -48,8 +50,8 @@ differ, because renamed ids are ignored) and with --repeat 2 or more (otherwise 
 are reported as differences). Recordings with the same id are
 compared: the id is that of the scenario or, if the recording names none, the file name
 without extension. A single recording in A and a single one in B are compared whatever their
-ids. Only the flags --dialect, --json, --only and --skip apply to recordings; the others are
-ignored.
+ids. Only the flags --dialect, --json, --only and --skip apply to recordings; a note says which
+others are ignored.
 
 Both servers get the same requests, each of them twice (in two rounds). These are the requests
 of the scenarios (streamassay list scenarios) and, if both agents are "scripted", that is,
@@ -66,10 +68,10 @@ arrived before the limit is compared.
 ` + capabilitiesText("--lacks", scenarioCapabilities) + `
 
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing was
-compared (e.g. one side is unreachable), or --max-time was reached and there was no
-difference, 5 internal error, 130 interrupted by SIGINT, 143 by SIGTERM. A conversation that
-only one side has, or that ended early for a reason other than --max-time, is listed; that
-alone does not change the exit code.`,
+compared (e.g. one side is unreachable, or both refuse every request), or --max-time was
+reached and there was no difference, 5 internal error, 130 interrupted by SIGINT, 143 by
+SIGTERM. A conversation that only one side has, or that ended early for a reason other than
+--max-time, is listed; that alone does not change the exit code.`,
 		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
   streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'
   streamassay diff before after --json`,
@@ -88,6 +90,9 @@ alone does not change the exit code.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			exitOnSecondSignal(cmd.Context())
 			tuneRunMemory(sh.env, 1)
+			if isRecordingPath(args[0]) && isRecordingPath(args[1]) {
+				noteIgnoredFlags(sh.err, cmd.Flags())
+			}
 			return d.run(cmd.Context(), sh, args[0], args[1])
 		},
 	}
@@ -99,6 +104,20 @@ alone does not change the exit code.`,
 		"`'Name: value'` header to send to B only, besides those of --header (repeatable)")
 	f.BoolVar(&d.json, "json", false, "print JSON")
 	return cmd
+}
+
+// noteIgnoredFlags prints to w which of the flags given in f have no effect when diff compares
+// recordings. It prints nothing if there are none.
+func noteIgnoredFlags(w io.Writer, f *pflag.FlagSet) {
+	var ignored []string
+	f.Visit(func(given *pflag.Flag) {
+		if !slices.Contains([]string{"dialect", "json", "only", "skip"}, given.Name) {
+			ignored = append(ignored, "--"+given.Name)
+		}
+	})
+	if len(ignored) > 0 {
+		fmt.Fprintf(w, "streamassay: no effect on recordings: %s\n", strings.Join(ignored, ", "))
+	}
 }
 
 // A diffSide holds the conversations of one side of a comparison, A or B.

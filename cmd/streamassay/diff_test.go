@@ -69,8 +69,9 @@ func TestDiffRecordings(t *testing.T) {
 			t.Fatalf("exit %d\n%s%s", code, out, said)
 		}
 	}
-	code, out, said := streamassay(t, dir, "diff", "take-1", "take-2")
-	if code != exitOK || !strings.Contains(out, "agkit@0.0.10: 2 conversations") {
+	code, out, said := streamassay(t, dir, "diff", "take-1", "take-2", "--timeout", "5s", "--only", "*", "--header", "A: b")
+	if code != exitOK || !strings.Contains(out, "agkit@0.0.10: 2 conversations") ||
+		said != "streamassay: no effect on recordings: --header, --timeout\n" {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	file := filepath.Join(dir, "take-2", "agkit@0.0.10", "messages.txtar")
@@ -117,6 +118,12 @@ func TestDiffNothing(t *testing.T) {
 	plain := strings.Replace(secure.URL, "https", "http", 1)
 	code, out, _ = streamassay(t, t.TempDir(), "diff", "reference", plain, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
 	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	lost := httptest.NewServer(http.NotFoundHandler())
+	defer lost.Close()
+	code, out, _ = streamassay(t, t.TempDir(), "diff", lost.URL, lost.URL, "--dialect", "agkit", "--only", "text")
+	if code != exitInconclusive || !strings.HasSuffix(out, "text (both replied 404 to every request)\nto do: check the base URLs and the dialect\nNOTHING COMPARED  (exit 3)\n") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

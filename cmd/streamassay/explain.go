@@ -46,7 +46,8 @@ Exit codes: 0 success, 2 usage error (e.g. nothing has the ID), 5 internal error
 			if explain(sh.out, args[0], dialects) {
 				return nil
 			}
-			if others := dialectsRequiring(args[0]); len(others) > 0 {
+			isNamed := func(r spec.Requirement) bool { return r.ID == args[0] }
+			if others := dialectsWith(isNamed); len(others) > 0 {
 				return usageError("%s is a requirement of %s, not of %s", args[0], dialectNames(others), dialectNames(dialects))
 			}
 			return usageError("no check, requirement or scenario has the id %q "+seeLists, args[0])
@@ -86,14 +87,14 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	return found
 }
 
-// dialectsRequiring returns the embedded dialects that have a requirement with the given id.
-func dialectsRequiring(id string) (list []*dialect.Dialect) {
+// dialectsWith returns the embedded dialects that have a requirement for which has returns true.
+func dialectsWith(has func(spec.Requirement) bool) (list []*dialect.Dialect) {
 	all, err := dialect.All()
 	if err != nil {
 		return nil // only a hint is lost
 	}
 	for _, d := range all {
-		if slices.ContainsFunc(d.Catalogue(), func(r spec.Requirement) bool { return r.ID == id }) {
+		if slices.ContainsFunc(d.Catalogue(), has) {
 			list = append(list, d)
 		}
 	}
@@ -104,7 +105,8 @@ func dialectsRequiring(id string) (list []*dialect.Dialect) {
 const maxNamedScenarios = 8
 
 // explainCheck prints to w a description of the check c, the scenarios that exercise it, and the
-// requirements of the given dialects that it judges.
+// requirements of the given dialects that it judges, or else the dialects that have such
+// requirements.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
@@ -122,10 +124,21 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	default:
 		fmt.Fprintf(w, "\n  exercised by no scenario in particular: judged whenever a conversation exercises it\n")
 	}
+	judged := func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }
+	requires := func(d *dialect.Dialect) bool { return slices.ContainsFunc(d.Catalogue(), judged) }
+	if !slices.ContainsFunc(dialects, requires) {
+		var others []string
+		for _, d := range dialectsWith(judged) {
+			others = append(others, d.Name)
+		}
+		fmt.Fprintf(w, "\n  no requirement of %s needs it; it is required by %s\n\n",
+			dialectNames(dialects), strings.Join(others, ", "))
+		return
+	}
 	fmt.Fprintf(w, "\n  required by:\n")
 	for _, d := range dialects {
 		for _, r := range d.Catalogue() {
-			if slices.Contains(r.Checks, c.ID) {
+			if judged(r) {
 				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n",
 					r.Level, d.Name, r.ID, requirementText(r), r.Source)
 			}

@@ -70,6 +70,24 @@ func TestExplainDemand(t *testing.T) {
 	}
 }
 
+// TestExplainCheck checks that explain names the requirements of a check in the given dialects or,
+// if they have none, the dialects that do.
+func TestExplainCheck(t *testing.T) {
+	for name, want := range map[string]string{
+		"runs@2026-04": "required by:\n    MUST    runs@2026-04  runs.stream.one-terminal\n",
+		"agkit@0.0.10": "no requirement of agkit@0.0.10 needs it; it is required by agentscope-java@0.1, ",
+	} {
+		d, err := dialect.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if !explain(&out, "run.ends-once", []*dialect.Dialect{d}) || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %s in\n%s", name, want, out.String())
+		}
+	}
+}
+
 // faultsIn returns, for each requirement about refusals, how many invalid requests of dialect d
 // violate a single constraint that the requirement refers to.
 func faultsIn(d *dialect.Dialect) map[string]int {

@@ -14,8 +14,8 @@ import (
 )
 
 // checkCommand returns a usage error if the first element of args is neither a flag nor the name of
-// a command of root, or if checkDashes returns an error. It must be called before flags are parsed,
-// because the valid flags depend on the command.
+// a command of root, or if checkDashes or checkBoolFlags returns an error. It must be called before
+// flags are parsed, because the valid flags depend on the command.
 func checkCommand(root *cobra.Command, args []string) error {
 	if err := checkDashes(args); err != nil {
 		return err
@@ -24,7 +24,31 @@ func checkCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") {
 		return nil
 	}
-	return checkSubcommand(root, args[0])
+	if err := checkSubcommand(root, args[0]); err != nil {
+		return err
+	}
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return nil // the parser reports it
+	}
+	return checkBoolFlags(cmd, rest)
+}
+
+// checkBoolFlags returns a usage error if one of args, up to the first "--", is a boolean flag of
+// cmd, and the next one is "true" or "false", which would otherwise be taken for a file or a target.
+func checkBoolFlags(cmd *cobra.Command, args []string) error {
+	for i, arg := range args[:max(len(args)-1, 0)] {
+		value := args[i+1]
+		if arg == "--" {
+			return nil
+		}
+		f := cmd.Flags().Lookup(strings.TrimPrefix(arg, "--"))
+		isBool := f != nil && strings.HasPrefix(arg, "--") && f.Value.Type() == "bool"
+		if isBool && (value == "true" || value == "false") {
+			return usageError("%s %s: want %[1]s=%[2]s", arg, value)
+		}
+	}
+	return nil
 }
 
 // checkDashes returns a usage error if one of args, up to the first "--", begins with a dash that is
@@ -186,7 +210,7 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 		return usageError("--%s needs a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		if invalid.GetValue() == "" && f.Value.Type() != new(nameList).Type() {
+		if strings.TrimSpace(invalid.GetValue()) == "" {
 			return emptyFlagError(f)
 		}
 		return invalidValueError("--"+f.Name, f, invalid.GetValue(), errors.Unwrap(err))

@@ -176,7 +176,7 @@ func (l lintOptions) judge(
 	hide := redact.New(secrets...)
 	for _, d := range dialects {
 		for _, p := range parts[d.Name] {
-			for _, note := range lintNotes(p, hide) {
+			for _, note := range lintNotes(p, hide, l.maxEvent) {
 				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
 			}
 		}
@@ -185,7 +185,7 @@ func (l lintOptions) judge(
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
 		// A recording may hold any prompts, so the advice about unscripted targets does not apply.
-		target := suites.Target{Dialect: d, Base: base, LackedCapabilities: []string{"scripted"}}
+		target := suites.Target{Dialect: d, Base: base, LackedCapabilities: []string{"scripted"}, MaxEventBytes: l.maxEvent}
 		b := dialectReportBuilder{target, "$BASE", file, never}
 		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
 	}

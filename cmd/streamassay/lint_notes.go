@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -18,8 +19,8 @@ import (
 // the only note says so. Otherwise, if a check judged the recording, there are no notes. If no
 // check did, the notes say why: for example, the server refused the requests, no frame is
 // recognized, or the responses are not HTTP. Notes may quote bodies, from which hide removes
-// credentials.
-func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) {
+// credentials. The argument maxEvent is the maximum size of one event in bytes.
+func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, maxEvent int) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
 		return []string{note}
@@ -40,6 +41,9 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) 
 	switch {
 	case streams && !slices.ContainsFunc(p.Trace.Exchanges, hasBody):
 		notes = append(notes, "contains no event: the body of the response is empty")
+	case streams && !p.Evaluation.Recognized && beginsTooLarge(p, maxEvent):
+		limit := wire.FormatBytes(maxEvent)
+		notes = append(notes, fmt.Sprintf("the first event has more than %s, the limit of --max-event", limit))
 	case streams && !p.Evaluation.Recognized:
 		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
 	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:
@@ -50,6 +54,16 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor) (notes []string) 
 
 // hasBody reports whether the response of x has a body that is not empty.
 func hasBody(x spec.Exchange) bool { return len(x.Response.Body) > 0 }
+
+// beginsTooLarge reports whether the first frame in the recording of p has more than maxEvent bytes.
+func beginsTooLarge(p suites.ScenarioResult, maxEvent int) bool {
+	for e := range p.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetFacts{}, maxEvent) {
+		if e.IsFrame() {
+			return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawTooLarge })
+		}
+	}
+	return false
+}
 
 // foreignRequestNote returns a message if no request of the recording t calls an operation of
 // dialect d. The message names the first request. The result is "" if t is empty or a request was

@@ -31,6 +31,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"refused.http":       "HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\n\r\n{\"detail\":\"Field required\"}",
 		"empty.http":         "HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\n\r\n{\"detail\":\"Field required\"}",
 		"empty.request.json": `{"method":"POST","path":"/send-message","headers":{"Content-Type":"application/json"},"body_raw":""}`,
+		"health.http":        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nok",
 		"renamed.sse":        "data: {\"type\":\"message\",\"text\":\"Hello\"}\n\ndata: [DONE]\n\n",
 		"sentinel.sse":       "data: [DONE]\n\n",
 		"nothing.sse":        "",
@@ -58,5 +59,19 @@ func TestLintMeasuresNothing(t *testing.T) {
 		if !strings.Contains(said, says) {
 			t.Errorf("%s: it says %q, want %q", file, said, says)
 		}
+	}
+	_, out, _ := streamassay(t, dir, "lint", "health.http", "--dialect", "agkit")
+	for _, says := range []string{
+		`POST /send-message: 200 OK with content type text/plain, want text/event-stream: "ok" (the request is assumed)`,
+		"the request was not recorded: if it was not POST /send-message, describe it in health.request.json (see streamassay",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+			t.Errorf("it does not say %s:\n%s", says, out)
+		}
+	}
+	const large = "the first event has more than 16 bytes, the limit of --max-event"
+	code, out, said := streamassay(t, dir, "lint", "renamed.sse", "--dialect", "agkit", "--max-event", "16")
+	if code != exitInconclusive || !strings.Contains(said, large) || strings.Contains(out, "not those of") {
+		t.Errorf("exit %d; it says %q, want %q\n%s", code, said, large, out)
 	}
 }

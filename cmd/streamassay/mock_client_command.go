@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -88,7 +89,12 @@ func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []st
 	case err == nil:
 		return nil
 	case errors.As(err, &exit):
-		return exitError{exitFailed, "command " + command[0] + " failed: " + exit.Error()}
+		hint := ""
+		if len(settings.baseURLs) > 1 {
+			hint = fmt.Sprintf(" (%s_URL is not set, because several dialects are served: use %[1]s_URLS or one --dialect)",
+				settings.envPrefix)
+		}
+		return exitError{exitFailed, "command " + command[0] + " failed: " + exit.Error() + hint}
 	}
 	return usageError("%s: %v", command[0], err)
 }

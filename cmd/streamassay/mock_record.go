@@ -8,6 +8,7 @@ import (
 
 	"github.com/streamassay/streamassay/internal/middleware"
 	"github.com/streamassay/streamassay/internal/replay"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // record forwards requests to the server of --record, and saves each conversation as a recording
@@ -67,8 +68,11 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 // endpoint and the limits of the service.
 func forwardingService(forward http.Handler, cfg replay.RecorderConfig) service {
 	return service{
-		log:       cfg.Log,
-		handler:   middleware.New(forward, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		log: cfg.Log,
+		handler: middleware.New(forward, middleware.Config{
+			AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler),
+			PassThrough: ownPaths([]*dialect.Dialect{cfg.Dialect}, true, ""),
+		}),
 		basePaths: map[string]string{cfg.Dialect.Name: cfg.Dialect.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}

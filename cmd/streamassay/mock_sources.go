@@ -17,8 +17,10 @@ import (
 	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/script"
+	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
 )
 
 // Limits on the scripts and recordings that a mock reads.
@@ -165,7 +167,8 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSou
 
 // check implements the --check flag: it checks the files for the given dialects and prints the
 // problems in them to standard output. It returns an error with exit code 1 if a mock could not
-// serve the files, and a usage error if there are no files or a file cannot be read.
+// serve the files or a recording is of another dialect, and a usage error if there are no files or
+// a file cannot be read.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -180,8 +183,41 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	case l.isInvalid():
 		return exitError{exitFailed, ""}
 	}
+	foreign, err := l.printForeign(sh.out, dialects)
+	if err != nil {
+		return err
+	}
+	if foreign {
+		return exitError{exitFailed, ""}
+	}
 	fmt.Fprintf(sh.out, "%s: ok\n", l.summary())
 	return nil
+}
+
+// printForeign prints to out a message about each recording that would be replayed for one of the
+// given dialects although its events look like those of another. It reports whether there is such a
+// recording. It returns a usage error if a recording cannot be read.
+func (l loadedSources) printForeign(out io.Writer, dialects []*dialect.Dialect) (found bool, err error) {
+	list, err := transcript.OpenAll(l.recordings)
+	if err != nil {
+		return false, usageError("%v", err)
+	}
+	for _, t := range list {
+		i := slices.IndexFunc(dialects, func(d *dialect.Dialect) bool { return t.Dialect == "" || t.Dialect == d.Name })
+		if i < 0 {
+			continue // ignored, which has been printed
+		}
+		d := dialects[i]
+		d.CompleteRequests(&t.Trace)
+		t.StripBasePath(t.Target)
+		t.StripBasePath(d.Base)
+		d.UseEndpoint(&t.Trace)
+		if like, _ := suites.ForeignEvents(d, t.Trace); like != "" {
+			fmt.Fprintf(out, "%s: %s\n", t.Name, foreignEventsText(d, like))
+			found = true
+		}
+	}
+	return found, nil
 }
 
 // settleDelay is the time for which files must stay unchanged before they are read again. It is

@@ -242,6 +242,15 @@ func TestMockExpects(t *testing.T) {
 			}
 		}
 	})
+	t.Run("several dialects", func(t *testing.T) {
+		t.Parallel()
+		code, out, said := streamassay(t, dir, "mock", "--", "sh", "-c", `test -n "$MOCK_URL"`)
+		const want = "command sh failed: exit status 1 (MOCK_URL is not set, because several dialects are served: " +
+			"use MOCK_URLS or one --dialect)\n"
+		if code != exitFailed || !strings.HasSuffix(said, want) {
+			t.Errorf("exit %d, want %d\n%s%s\nwant %s", code, exitFailed, out, said, want)
+		}
+	})
 	t.Run("unknown rule", func(t *testing.T) {
 		t.Parallel()
 		args := []string{"mock", "greets.yaml", "--dialect", "agkit", "--expect", "rule.yaml", "--", "true"}
@@ -318,6 +327,43 @@ func TestConvert(t *testing.T) {
 	for args, right := range map[string]string{"": "convert needs files", "missing.har": "no such file", "greet.json --to book": "transcript or script", "greet.json --dialect rans": "runs"} {
 		if code, _, said := streamassay(t, dir, append([]string{"convert"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(said, right) {
 			t.Errorf("convert %s: exit %d %s", args, code, said)
+		}
+	}
+}
+
+// TestForeignEvents checks that convert and mock --check report a recording whose events are not
+// those of the dialect, and which dialect they look like.
+func TestForeignEvents(t *testing.T) {
+	dir := t.TempDir()
+	const (
+		other   = "the events are not those of runs@2026-04 but look like agkit@0.0.10: try --dialect agkit@0.0.10\n"
+		unknown = "the events are not those of runs@2026-04, nor of any other dialect that streamassay knows\n"
+	)
+	for _, c := range []struct {
+		name, body, dialect, note string
+		converted, checked        int // exit codes
+	}{
+		{"agkit", goodStream, "runs", other, exitOK, exitFailed},
+		{"right", goodStream, "agkit", "", exitOK, exitOK},
+		{"chunks", "data: {\"object\":\"chat.completion.chunk\"}\n\n", "runs", unknown, exitFailed, exitOK},
+		{"empty", "", "runs", "", exitOK, exitOK},
+	} {
+		file := c.name + ".http"
+		text := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + c.body
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		note := ""
+		if c.note != "" {
+			note = file + ": " + c.note
+		}
+		code, out, said := streamassay(t, dir, "convert", file, "--dialect", c.dialect)
+		if code != c.converted || out != c.name+".txtar\n" || !strings.HasPrefix(said, note) || note == "" && said != "" {
+			t.Errorf("convert %s: exit %d, %s%s", c.name, code, out, said)
+		}
+		code, out, said = streamassay(t, dir, "mock", "--check", file, "--dialect", c.dialect)
+		if code != c.checked || code == exitFailed && out != note || said != "" {
+			t.Errorf("mock --check %s: exit %d, %s%s", c.name, code, out, said)
 		}
 	}
 }

@@ -88,7 +88,10 @@ func (o *reportOutput) resolve() (err error) {
 // overwrite the file of a report in others, the reports of earlier targets, or the file to which
 // standard output is redirected.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
-	if other := sameDestination(own, o); other != nil {
+	if other := sameDestination(own, o); other != nil && o.path == stdoutPath {
+		return usageError("%s and %s go to the same place, standard output (a file: %s=PATH)",
+			other.flagText, o.flagText, o.format.Name)
+	} else if other != nil {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
 	}
 	if other := sameDestination(others, o); other != nil && o.destination.isFile() {

@@ -40,13 +40,14 @@ judge the server with the checks of streamassay run when SIGINT or SIGTERM ends 
 The client is not judged; streamassay mock --expect-report does that.
 With a COMMAND, such as the tests of a client, the proxy runs it and judges the server when it
 has ended, even if COMMAND fails or a signal ends the proxy. COMMAND gets the base URL of the
-proxy in the environment variable PROXY_URL.
+proxy, with the base path of the dialect, in the environment variable PROXY_URL.
 
 The exchanges of one thread form one conversation, in the order of their requests; all exchanges
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
 only if one of the responses streams a whole run. Requests for anything but an operation of the
-dialect are forwarded and not judged. If the server cannot be reached, the client gets status
-502, and the request is not judged. If a request is refused and its credentials differ from
+dialect are forwarded and not judged; only /healthz, /readyz and /metrics, if they are not paths
+of the dialect, are answered by the proxy itself. If the server cannot be reached, the client gets
+status 502, and the request is not judged. If a request is refused and its credentials differ from
 those of the first successful request of its thread, it is judged as the request of another
 user. At most 10000 conversations, with at most 256MiB of bodies in total, are judged. Later
 conversations are forwarded and not judged, one in which that total is exceeded is not judged

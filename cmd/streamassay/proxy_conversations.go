@@ -33,16 +33,20 @@ type proxiedConversations struct {
 	bytes      int                                 // size of the bodies in all
 	incomplete string                              // why exchanges are missing; "" if none are
 	foreign    int                                 // number of exchanges that called no operation of the dialect
+	foreignWhy string                              // the last of these requests, and why it called no operation
 	unreached  int                                 // number of requests for which the server was not reached
 	reason     error                               // why the server was not reached, at the last of these requests
 }
 
-// countForeign adds 1 to s.foreign if the request of x called no operation of the proxy's dialect.
+// countForeign adds 1 to s.foreign and sets s.foreignWhy if the request of x called no operation of
+// the proxy's dialect.
 func (s *proxiedConversations) countForeign(x replay.RecordedExchange) {
 	if x.SkipReason != "" {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.foreign++
+		path, _, _ := strings.Cut(x.Exchange.Request.Target, "?")
+		s.foreignWhy = printableLine([]byte(x.Exchange.Request.Method+" "+path)) + ": " + x.SkipReason
 	}
 }
 
@@ -63,7 +67,8 @@ func (s *proxiedConversations) nothingReason(dialect string, command bool) strin
 	case s.unreached > 0:
 		return fmt.Sprintf("the server could not be reached (%s): %v", printable.Count(s.unreached, "request"), s.reason)
 	case s.foreign > 0:
-		return fmt.Sprintf("no request called an operation of %s (%s)", dialect, printable.Count(s.foreign, "request"))
+		return fmt.Sprintf("no request called an operation of %s (%s; the last one, %s)",
+			dialect, printable.Count(s.foreign, "request"), s.foreignWhy)
 	}
 	if command {
 		return "no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL"

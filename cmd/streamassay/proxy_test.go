@@ -177,12 +177,33 @@ func TestProxyNothing(t *testing.T) {
 	t.Cleanup(srv.Close)
 	for client, why := range map[string]string{
 		"true": "nothing to judge: no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 3)",
-		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (",
+		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (4 requests; the last one, POST /api/v1/agent/runs: not an operation of agkit@0.0.10)",
 		"false": "nothing to judge: command sh failed: exit status 1; no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 1)",
 	} {
 		_, out, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agkit", "--upstream", srv.URL, "--", "sh", "-c", client, os.Args[0])
 		if !strings.Contains(out, why) {
 			t.Errorf("%s: want %q in\n%s%s", client, why, out, said)
+		}
+	}
+}
+
+// TestProxyPaths checks that a proxy forwards requests for a path of its dialect, also for one that
+// it would otherwise answer itself, and that it names the base path if a client repeats it.
+func TestProxyPaths(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "upstream has "+r.URL.Path, 404) }))
+	t.Cleanup(srv.Close)
+	for _, c := range []struct{ dialect, cut, path, replies, says string }{
+		{"agkit", "", "/healthz", "upstream has /healthz", ""},
+		{"agkit", "", "/readyz", "ok", "no request reached the proxy"},
+		{"runs", "/api/v1/agent", "/healthz", "ok", "no request reached the proxy"},
+		{"runs", "", "/api/v1/agent/history", "upstream has /api/v1/agent/api/v1/agent/history", "GET /api/v1/agent/history: the request repeats the base path /api/v1/agent, which"},
+	} {
+		proxy := startServer(t, t.TempDir(), "proxy", "--dialect", c.dialect, "--upstream", srv.URL)
+		_, replies := get(t, http.DefaultClient, strings.TrimSuffix(proxy.base(), c.cut)+c.path)
+		_, out := endProxy(t, proxy, syscall.SIGINT)
+		if replies != c.replies+"\n" || !strings.Contains(out, c.says) || c.says == "" && strings.Contains(out, "incomplete") {
+			t.Errorf("%s %s: got %q, want %q and %q in\n%s", c.dialect, c.path, replies, c.replies, c.says, out)
 		}
 	}
 }

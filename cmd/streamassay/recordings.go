@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/streamassay/streamassay/internal/replay"
 	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // maxRecordings is the maximum number of recordings that are read from one directory, including the
@@ -36,6 +38,15 @@ func recordingsIn(root string) (files []string, err error) {
 		err = usageError("%s: contains no recordings (%s)", root, replay.Extensions)
 	}
 	return files, err
+}
+
+// foreignEventsText returns a message for a recording whose events are not those of dialect d but
+// look like those of the dialect with the name like, or of no known dialect if like is "".
+func foreignEventsText(d *dialect.Dialect, like string) string {
+	if like == "" {
+		return fmt.Sprintf("the events are not those of %s, nor of any other dialect that streamassay knows", d.Name)
+	}
+	return fmt.Sprintf("the events are not those of %s but look like %s: try --dialect %[2]s", d.Name, like)
 }
 
 // openRecordings reads the recordings that the arguments of the lint command name. Each element of

@@ -56,6 +56,9 @@ func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) repor
 			if capability, ok := suites.MissingCapability(p, r); ok {
 				c.Advice = fmt.Sprintf("if the target does not have this operation, add --lacks %s", capability)
 			}
+			if len(t.target.OtherHeader) > 0 && suites.RejectsOtherUser(p, r) {
+				c.Advice = "check the value of --other-header: the server replies to every request of that user with status 401"
+			}
 			d.Checks = append(d.Checks, c)
 		}
 	}
@@ -80,10 +83,28 @@ func (t dialectReportBuilder) reportCause(c suites.Cause, parts []suites.Scenari
 		shown.Request, shown.Response = reports.RequestText(t.base, x.Request), reports.ResponseText(x.Response, true)
 		if x.Request.Method != "" {
 			shown.Curl = t.curl(x.Request)
+		} else if x.Response.Status > 0 && x.Response.Header.MediaType() != spec.EventStream {
+			shown.Message += " (the request is assumed)"
+			shown.Advice = adviceOnRequest(c, p.Scenario.Doc)
 		}
 		break
 	}
 	return shown
+}
+
+// adviceOnRequest returns the advice for c, a cause whose evidence is an exchange in the recording
+// file without its request: the request may not have been the one that was assumed.
+func adviceOnRequest(c suites.Cause, file string) string {
+	name, isHTTP := strings.CutSuffix(file, ".http")
+	if !isHTTP {
+		name = "NAME"
+	}
+	advice := fmt.Sprintf("the request was not recorded: if it was not %s, describe it in %s.request.json "+
+		"(see streamassay lint --help)", c.Operation, name)
+	if c.Advice != "" {
+		advice += "; if it was, " + c.Advice
+	}
+	return advice
 }
 
 // atEndpoint returns a copy of trace in which the target of each request is relative to the

@@ -34,6 +34,7 @@ func runCommand(sh stdio) *cobra.Command {
 		Long: `Test a server against its protocol. TARGET is the base URL of a running server; it
 requires --dialect. With neither TARGET nor --config, or if TARGET is "reference", the
 embedded reference server is tested in every dialect, or in those given with --dialect.
+Proxies (HTTP_PROXY, HTTPS_PROXY) are not used.
 
 The report on standard output lists each violated requirement with its clause, what was seen,
 and the bytes that show it. An exchange is a request and its response. A scenario is a
@@ -275,6 +276,9 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var results []suites.ScenarioResult
 	var unwritten []string
 	for _, j := range jobs {
+		for _, note := range j.claimNotes() {
+			fmt.Fprintln(sh.err, "streamassay: "+note)
+		}
 		report, parts, err := j.run(ctx, sh)
 		if err != nil {
 			return withUnwritten(err, unwritten)
@@ -357,6 +361,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 		}
 		of := dialectReportBuilder{s, s.Base.String(), j.transcriptPath, j.rerunCommand(s)}.dialectReport(parts[i])
 		of.Notes = incompleteNotes(ctx, s, parts[i], report)
+		adviseAboutProxy(sh.env, s.Base, of.Causes)
 		report.Dialects = append(report.Dialects, of)
 		all = append(all, parts[i]...)
 	}

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
 )
 
@@ -44,10 +46,14 @@ func incompleteNotes(
 }
 
 // unplayedReason returns the reason why none of the scenarios in parts was played against target s:
-// --lacks excludes them, the target cannot be connected to, or it lacks a capability.
+// --lacks excludes them, a flag that they need is missing, the target cannot be connected to, or it
+// lacks a capability.
 func unplayedReason(ctx context.Context, s suites.Target, parts []suites.ScenarioResult) string {
-	var lacked []string
+	var lacked, missing []string
 	for _, p := range parts {
+		if why := s.MissingSetup(p.Scenario); why != "" && !slices.Contains(missing, why) {
+			missing = append(missing, why)
+		}
 		if name := s.LackedCapability(p.Scenario); name != "" && !slices.Contains(lacked, name) {
 			lacked = append(lacked, name)
 		}
@@ -55,8 +61,50 @@ func unplayedReason(ctx context.Context, s suites.Target, parts []suites.Scenari
 	if len(lacked) > 0 {
 		return "--lacks excludes " + strings.Join(lacked, ", ")
 	}
+	if len(missing) > 0 {
+		return strings.Join(missing, "; ")
+	}
 	if err := suites.Reach(ctx, s); err != nil && ctx.Err() == nil {
 		return err.Error()
 	}
 	return `what is selected needs a capability that the target lacks, such as "scripted"`
+}
+
+// adviseAboutProxy adds that proxies are not used to the advice of each cause that means that the
+// target at base is unreachable. It does so only if base is not a loopback address and env, which is
+// like [os.Getenv], has a proxy for its scheme.
+func adviseAboutProxy(env func(string) string, base *url.URL, causes []reports.Cause) {
+	variable := strings.ToUpper(base.Scheme) + "_PROXY"
+	if env(variable) == "" {
+		variable = strings.ToLower(variable)
+	}
+	if env(variable) == "" || isLoopback(base.Hostname()) {
+		return
+	}
+	for i := range causes {
+		if c := &causes[i]; c.Kind == "unreachable" && c.Fatal {
+			c.Advice = strings.TrimPrefix(c.Advice+"; "+variable+" is set, but streamassay does not use proxies", "; ")
+		}
+	}
+}
+
+// claimNotes returns a note for each capability that j claims although none of its dialects has it.
+func (j targetRun) claimNotes() (notes []string) {
+	var dialects []*dialect.Dialect
+	for _, s := range j.suiteTargets {
+		dialects = append(dialects, s.Dialect)
+	}
+	for _, name := range j.suite.ClaimedCapabilities {
+		hasIt := func(d *dialect.Dialect) bool { return suites.HasCapability(d, name) }
+		if slices.ContainsFunc(dialects, hasIt) {
+			continue
+		}
+		note := fmt.Sprintf("%s %s has no effect: no such capability in %s",
+			j.source.settingName("claim"), name, dialectNames(dialects))
+		if j.source.file != "" {
+			note = j.source.locationPrefix(note) + note
+		}
+		notes = append(notes, note)
+	}
+	return notes
 }

@@ -64,7 +64,7 @@ use), 5 internal error.`,
 			if err != nil {
 				return err
 			}
-			return s.listenAndServe(cmd.Context(), sh, dialects, len(names) == 1)
+			return s.listenAndServe(cmd.Context(), sh, dialects, len(dialects) == 1)
 		},
 	}
 	addFlagGroups(cmd, []flagGroup{

@@ -69,7 +69,7 @@ func TestServeBadFlags(t *testing.T) {
 		{"--user @none", "--user @none", "no user"},
 		{"--user @missing", "--user @missing", "no such file"},
 		{"--user ann:s3cr3t-of-ann --jwks no.json", "--user and --jwks", "cannot be used together"},
-		{"--jwks no.json", "--jwks", "none of the 0 keys"},
+		{"--jwks no.json", "--jwks", "the set has no keys"},
 		{"--jwks missing", "--jwks", "no such file"},
 		{"--jwks ftp://id.example/s3cr3t", "--jwks", "https"},
 		{"--jwks http://127.0.0.1:1/keys?key=s3cr3t", "--jwks", "connection refused"},
@@ -327,6 +327,17 @@ func TestServeAll(t *testing.T) {
 	d.stop(t, syscall.SIGTERM)
 	if d.err.Len() > 0 {
 		t.Errorf("with --log off the log is %s", d.err.String())
+	}
+}
+
+// TestServeTwice checks that a dialect that is given twice is served at the root, like one that is
+// given once.
+func TestServeTwice(t *testing.T) {
+	for _, command := range []string{"serve", "mock"} {
+		s := startServer(t, t.TempDir(), command, "--dialect", "agkit", "--dialect", "agkit@0.0.10")
+		if base := s.base(); strings.Count(base, "/") != 2 {
+			t.Errorf("%s: the base URL is %s", command, base)
+		}
 	}
 }
 

@@ -108,6 +108,8 @@ type comparer struct {
 	ids       map[sideID]string // for each id of one side, the corresponding id of the other side
 	exchanges int               // number of pairs of exchanges that were compared
 	events    int               // number of pairs of events that were compared
+	statuses  []int             // distinct status codes of the responses in these pairs, both sides together
+	validSent bool              // at least one pair has a valid request of the [spec.PrimaryUser]
 	found     []Difference      // the differences so far
 	notes     []string          // descriptions of unpaired exchanges that do not count as differences
 }
@@ -175,9 +177,16 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 }
 
 // compareExchange records the differences between the responses of a and b, the two exchanges of a
-// pair. It also records which ids in the two requests correspond.
+// pair. It also records the status codes of the responses, and which ids in the two requests
+// correspond.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
+	for _, x := range []exchangeEvents{a, b} {
+		if s := x.status(); s != 0 && !slices.Contains(m.statuses, s) {
+			m.statuses = append(m.statuses, s)
+		}
+		m.validSent = m.validSent || len(x.request.Violations) == 0 && x.request.Principal == spec.PrimaryUser
+	}
 	m.scope = a.request.Run
 	if m.scope == "" {
 		m.scope = fmt.Sprint(a.index)

@@ -31,6 +31,9 @@ type ConversationDiff struct {
 	Dropped     int          `json:"dropped,omitempty"` // number of further differences
 	Volatile    []string     `json:"volatile"`          // fields that were ignored, such as "message.delta text"
 	Notes       []string     `json:"notes,omitempty"`   // unpaired exchanges that do not count as differences
+
+	statuses  []int // distinct status codes of the responses that were compared
+	validSent bool  // a request that was compared is a valid one of the [spec.PrimaryUser]
 }
 
 // A Difference is one difference between two conversations: an event that only one side has, or an
@@ -95,6 +98,7 @@ func Compare(a, b RepeatedConversation) ConversationDiff {
 	m := newComparer(volatile)
 	m.compareConversations(splitExchanges(a.Takes[0]), splitExchanges(b.Takes[0]))
 	c.Exchanges, c.Events, c.Notes = m.exchanges, m.events, m.notes
+	c.statuses, c.validSent = m.statuses, m.validSent
 	c.Compared = m.exchanges > 0
 	if !c.Compared {
 		c.Reason = "no common request"

@@ -171,6 +171,49 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
+// TestRefused checks that nothing counts as compared if both sides refused every request and one of
+// the requests is valid, and that the report states the status codes and what to do.
+func TestRefused(t *testing.T) {
+	refused := func(status int, violations ...spec.Violation) []spec.Event {
+		events := answer(0)
+		events[0].Violations, events[1].StatusCode = violations, status
+		return events
+	}
+	invalid := spec.Violation{Location: "/a", Message: "missing"}
+	for _, c := range []struct {
+		name  string
+		takes [][]spec.Event // one per conversation, of both sides
+		seed  uint64         // 0: recordings
+		exit  int
+		want  string
+	}{
+		{"401", [][]spec.Event{refused(401)}, 1, exitcode.Inconclusive,
+			"not compared: 0 (both replied 401 to every request)\nto do: give valid credentials with --header"},
+		{"404 and 405", [][]spec.Event{refused(405), refused(404), refused(405)}, 1, exitcode.Inconclusive,
+			"not compared: 0, 2 (both replied 405 to every request)\n  not compared: 1 (both replied 404 to every request)\nto do: check the base URLs"},
+		{"500", [][]spec.Event{refused(500)}, 1, exitcode.Inconclusive, "to do: look in the servers' logs"},
+		{"recordings", [][]spec.Event{refused(401)}, 0, exitcode.Inconclusive, "to do: compare recordings of requests that were not refused"},
+		{"only invalid requests", [][]spec.Event{refused(422, invalid)}, 1, exitcode.Passed, "1 conversation, 2 events compared; 0 differences in 0 of them"},
+		{"an invalid request and a valid one", [][]spec.Event{refused(401, invalid), refused(401)}, 1, exitcode.Inconclusive, "0 conversations"},
+		{"not all", [][]spec.Event{refused(404), answer(0, said("1", "x")...)}, 1, exitcode.Passed, "2 conversations"},
+	} {
+		var list []ConversationDiff
+		for i, take := range c.takes {
+			side := RepeatedConversation{Name: fmt.Sprint(i), Takes: [][]spec.Event{take}}
+			list = append(list, Compare(side, side))
+		}
+		r := Report{Seed: c.seed, Dialects: []DialectReport{{Conversations: list}}}
+		r.Conclude()
+		var b strings.Builder
+		if err := r.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if r.Exit != c.exit || !strings.Contains(b.String(), c.want) {
+			t.Errorf("%s: exit %d, want %d and %q\n%s", c.name, r.Exit, c.exit, c.want, &b)
+		}
+	}
+}
+
 // TestExchanges checks that another request for an operation that both sides used is only a note,
 // and that a request for an operation that only one side used is a difference.
 func TestExchanges(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/internal/exitcode"
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // A Report is the result of comparing two targets or two folders of recordings.
@@ -26,6 +27,8 @@ type Report struct {
 
 	Dialects []DialectReport `json:"dialects"`
 	Only     []string        `json:"only,omitempty"` // descriptions of the conversations that only one side has
+
+	refusals []int // result of findRefusals, set by Conclude
 }
 
 // A DialectReport holds the results of comparing sides A and B in one dialect.
@@ -39,10 +42,20 @@ type DialectReport struct {
 //   - [exitcode.Passed], if there are no differences, something was compared, and r.Incomplete is
 //     ""
 //   - [exitcode.Inconclusive], otherwise
+//
+// If there are no differences, and both sides refused every request, Conclude marks all
+// conversations as not compared: that two servers refuse everything does not show that they are
+// alike.
 func (r *Report) Conclude() {
 	r.Exit = exitcode.Inconclusive
+	r.refusals = r.findRefusals()
 	for _, d := range r.Dialects {
-		for _, c := range d.Conversations {
+		for i := range d.Conversations {
+			c := &d.Conversations[i]
+			if c.Compared && len(r.refusals) > 0 {
+				c.Compared, c.Exchanges, c.Events = false, 0, 0
+				c.Reason = fmt.Sprintf("both replied %s to every request", joinStatuses(c.statuses))
+			}
 			switch {
 			case len(c.Differences) > 0:
 				r.Exit = exitcode.Failed
@@ -52,6 +65,52 @@ func (r *Report) Conclude() {
 			}
 		}
 	}
+}
+
+// findRefusals returns the distinct status codes of all responses that were compared, in increasing
+// order, if the two sides refused every request alike: none of the codes is 2xx, at least one of
+// the requests is valid, and there are no differences. Otherwise, it returns nil.
+func (r *Report) findRefusals() (statuses []int) {
+	validSent := false
+	for _, d := range r.Dialects {
+		for _, c := range d.Conversations {
+			if len(c.Differences) > 0 {
+				return nil
+			}
+			statuses = append(statuses, c.statuses...)
+			validSent = validSent || c.validSent
+		}
+	}
+	if !validSent || slices.ContainsFunc(statuses, func(s int) bool { return s/100 == 2 }) {
+		return nil
+	}
+	slices.Sort(statuses)
+	return slices.Compact(statuses)
+}
+
+// joinStatuses returns the status codes in increasing order, such as "401 or 404".
+func joinStatuses(statuses []int) string {
+	var words []string
+	for _, s := range slices.Sorted(slices.Values(statuses)) {
+		words = append(words, strconv.Itoa(s))
+	}
+	return strings.Join(words, " or ")
+}
+
+// refusalAdvice returns what the user can do about r.refusals, which must not be empty.
+func (r *Report) refusalAdvice() string {
+	has := func(codes ...int) bool {
+		return slices.ContainsFunc(codes, func(code int) bool { return slices.Contains(r.refusals, code) })
+	}
+	switch {
+	case r.Seed == 0:
+		return "compare recordings of requests that were not refused"
+	case has(401, 403, 407):
+		return "give valid credentials with --header, or with --header-a and --header-b"
+	case has(404, 405, 410, 501):
+		return "check the base URLs and the dialect"
+	}
+	return "look in the servers' logs; streamassay run shows the responses"
 }
 
 // WriteJSON writes the report to w as indented JSON. It returns any error from writing to w.
@@ -90,6 +149,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, d := range r.Dialects {
 		d.writeSummary(b)
+	}
+	if len(r.refusals) > 0 {
+		fmt.Fprintf(b, "to do: %s\n", r.refusalAdvice())
 	}
 	word := map[int]string{
 		exitcode.Passed: "ALIKE", exitcode.Failed: "DIFFERENT", exitcode.Inconclusive: "NOTHING COMPARED",
@@ -169,10 +231,14 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 // writes the volatile fields and the first note of each conversation, with the number of notes.
 func (d DialectReport) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
-	var out []string
+	var reasons []string
+	out := map[string][]string{} // names of the conversations that were not compared, by reason
 	for _, c := range d.Conversations {
 		if !c.Compared {
-			out = append(out, c.Name+" ("+c.Reason+")")
+			if out[c.Reason] == nil {
+				reasons = append(reasons, c.Reason)
+			}
+			out[c.Reason] = append(out[c.Reason], c.Name)
 			continue
 		}
 		compared++
@@ -181,10 +247,11 @@ func (d DialectReport) writeSummary(b *strings.Builder) {
 			differ, differences = differ+1, differences+n
 		}
 	}
-	fmt.Fprintf(b, "%s: %d conversations, %d events compared; %d differences in %d of them\n",
-		printableText(d.Dialect), compared, events, differences, differ)
-	if len(out) > 0 {
-		fmt.Fprintf(b, "  not compared: %s\n", printableText(strings.Join(out, ", ")))
+	fmt.Fprintf(b, "%s: %s, %s compared; %s in %d of them\n", printableText(d.Dialect),
+		printable.Count(compared, "conversation"), printable.Count(events, "event"),
+		printable.Count(differences, "difference"), differ)
+	for _, reason := range reasons {
+		fmt.Fprintf(b, "  not compared: %s\n", printableText(strings.Join(out[reason], ", ")+" ("+reason+")"))
 	}
 	for _, c := range d.Conversations {
 		if len(c.Volatile) > 0 {

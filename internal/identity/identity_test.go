@@ -56,7 +56,7 @@ func TestBadUsers(t *testing.T) {
 		{secret, "missing colon"},
 		{":" + secret, "empty name"},
 		{"ann:", "at least 8"},
-		{"ann:s3cr3t-", "at least 8"},
+		{"ann:s3cr3t-", "the token of user ann is too short, want at least 8 characters"},
 		{"ann smith:" + secret, "one word"},
 		{strings.Repeat("a", 257) + ":" + secret, "256"},
 		{"ann:" + secret + " more", "visible ASCII"},

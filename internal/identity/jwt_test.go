@@ -188,11 +188,11 @@ func TestBadSets(t *testing.T) {
 		{"", "invalid set of keys"},
 		{"[]", "invalid set of keys"},
 		{`{"keys":{}}`, "invalid set of keys"},
-		{`{}`, "none of the 0 keys"},
-		{`{"keys":[{"kty":"oct","k":"c2VjcmV0"},{"kty":"new"},7]}`, "none of the 3 keys"},
-		{`{"keys":[` + small + `]}`, "none of the 1 keys"},
+		{`{}`, "the set has no keys"},
+		{`{"keys":[{"kty":"oct","k":"c2VjcmV0"},{"kty":"new"},7]}`, "no key can verify signatures"},
+		{`{"keys":[` + small + `]}`, "no key can verify signatures"},
 		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: ecKey}))) + `]}`, "private key"},
-		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: &ecKey.PublicKey, Use: "enc"}))) + `]}`, "none of the 1 keys"},
+		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: &ecKey.PublicKey, Use: "enc"}))) + `]}`, "no key can verify signatures"},
 		{strings.Repeat(" ", maxKeySetBytes+1), "exceeds"},
 	} {
 		path := filepath.Join(dir, "keys.json")

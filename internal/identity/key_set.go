@@ -155,9 +155,11 @@ func parseKeySet(text []byte) (*keySet, error) {
 		}
 		set.keys = append(set.keys, k)
 	}
-	if len(set.keys) == 0 {
-		return nil, fmt.Errorf("none of the %d keys can verify signatures, want RSA with at least 2048 bits, EC or Ed25519",
-			len(raw.Keys))
+	switch {
+	case len(raw.Keys) == 0:
+		return nil, errors.New("the set has no keys, want a JSON object with an array \"keys\"")
+	case len(set.keys) == 0:
+		return nil, errors.New("no key can verify signatures, want RSA with at least 2048 bits, EC or Ed25519")
 	}
 	return set, nil
 }

@@ -41,7 +41,7 @@ func (t *StaticTokens) Add(pair string) error {
 	case len(name) > maxName || !isVisibleASCII(name):
 		return fmt.Errorf("invalid name, want one word of at most %d visible ASCII characters", maxName)
 	case len(token) < minToken:
-		return fmt.Errorf("the token of %s has %d characters, want at least %d", name, len(token), minToken)
+		return fmt.Errorf("the token of user %s is too short, want at least %d characters", name, minToken)
 	case len(token) > maxToken || !isVisibleASCII(token):
 		return fmt.Errorf("invalid token of %s, want one word of at most %d visible ASCII characters", name, maxToken)
 	}

@@ -270,6 +270,7 @@ func TestVerify(t *testing.T) {
 
 func TestOutcome(t *testing.T) {
 	broken := &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`}}}
+	form := &spec.Event{Violations: []spec.Violation{{Location: "header Content-Type", Message: "header Content-Type is wrong"}}}
 	unmatched := func(j *Journal) {
 		e := j.Open(runStart("", ""))
 		e.Matched("", []Mismatch{{"a", "no"}})
@@ -293,9 +294,11 @@ func TestOutcome(t *testing.T) {
 		{"well", "calls: [{op: run, exactly: 1}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 0, spec.Passed, "passed: 1 exchange\n"},
 		{"broken", "", func(j *Journal) { recordExchange(j, runStart("", ""), broken, 422) }, 1, spec.Failed,
 			"failed MUST runs.client.document: #1 POST /runs?x=1: body /a: the request body has no \"a\"\nfailed: 1 exchange\n"},
+		{"broken header", "", func(j *Journal) { recordExchange(j, runStart("", ""), form, 422) }, 1, spec.Failed,
+			"failed MUST runs.client.document: #1 POST /runs?x=1: header Content-Type is wrong\nfailed: 1 exchange\n"},
 		{"not seen", "calls: [{op: listen}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 1, spec.Failed,
 			"failed op listen: got 0, want at least 1; nearest: #1 POST /runs?x=1 → 200, whole, but op was run\nfailed: 1 exchange\n"},
-		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST runs.client.matched: #1 POST /runs?x=1: : no rule matches (1 tried): a: no\nfailed: 1 exchange\n"},
+		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST runs.client.matched: #1 POST /runs?x=1: no rule matches (1 tried): a: no\nfailed: 1 exchange\n"},
 		{"unmatched is allowed", "allow-unmatched: true", unmatched, 0, spec.Passed, "passed: 1 exchange\n"},
 		{"a broken SHOULD", "", resume, 0, spec.Warned, "warned SHOULD agkit.client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchange\n"},
 		{"a broken SHOULD, strict", "strict: true", resume, 1, spec.Warned, "warned SHOULD agkit.client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchange\n"},

@@ -159,8 +159,12 @@ func (o ClientTestReport) Text() string {
 				if f.Requirement != "" {
 					rule = f.Requirement
 				}
-				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n",
-					f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, f.Where, f.Message)
+				message := f.Message
+				if !strings.HasPrefix(message, f.Where) {
+					message = f.Where + ": " + message
+				}
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s\n",
+					f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, message)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ const doneMarker = "[DONE]"
 func (a *completionAssembler) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
-			return statusError(status, a.sanitize(detail))
+			return a.statusError(status, a.sanitize(detail))
 		}
 		return errFailed.withDetail(a.sanitize(detail))
 	}

@@ -48,11 +48,14 @@ var (
 // statusError returns the error for a response of the model's server with a status other than 200.
 // The argument detail is the error message in the response, or "". The statuses 408 (Request
 // Timeout) and 504 (Gateway Timeout) count as timeouts of the model's server.
-func statusError(status int, detail string) *runError {
+func (m *upstreamModel) statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		f = &runError{codeUnauthorized, "the model's server rejected the credentials"}
+		if m.APIKey == "" {
+			f.text = "the model's server rejected the request, which had no API key"
+		}
 	case status == http.StatusNotFound:
 		f = &runError{codeNotFound, "the model was not found"}
 	case status == http.StatusTooManyRequests:

@@ -167,6 +167,15 @@ func TestSlowIsNotSilent(t *testing.T) {
 	}
 }
 
+// TestNoAPIKey checks that the error of a run states that no API key was sent, if the model's server
+// requires one.
+func TestNoAPIKey(t *testing.T) {
+	u := fakeModel(t)
+	cfg := u.config()
+	cfg.APIKey = ""
+	u.fails(cfg, "403", fails{"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the request, which had no API key (403)"})
+}
+
 // TestRefusedConnection checks the error of a run if the model's server is not running.
 func TestRefusedConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

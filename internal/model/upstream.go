@@ -173,7 +173,7 @@ func (w *upstreamExchange) responseError(res *http.Response) error {
 		}
 		return errFailed.withDetail(w.sanitize(detail))
 	}
-	return statusError(res.StatusCode, w.sanitize(detail))
+	return w.statusError(res.StatusCode, w.sanitize(detail))
 }
 
 // frames returns an iterator over the data of the events in the response, in the order in which

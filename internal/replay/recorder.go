@@ -247,7 +247,7 @@ func (r *Recorder) finishExchange(x spec.Exchange) {
 		o.SkipReason = ""
 	}
 	if o.SkipReason != "" {
-		r.cfg.Log.Warn("exchange not recorded",
+		r.cfg.Log.Warn("exchange left out",
 			"request", x.Request.Method+" "+targetPath(x.Request.Target), "because", o.SkipReason)
 	}
 	if r.cfg.OnExchange != nil {
@@ -264,13 +264,24 @@ func (r *Recorder) finishExchange(x spec.Exchange) {
 // targetPath returns target, the target of a request, without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
+// repeatsBase reports whether the target of r begins with the base path of d although it is relative
+// to the base URL, and would be that of an operation of d without it.
+func repeatsBase(d *dialect.Dialect, r spec.Request) bool {
+	rest, repeats := strings.CutPrefix(r.Target, d.Base)
+	r.Target = "/" + strings.TrimPrefix(rest, "/")
+	return repeats && d.Base != "" && d.Operation(r) != nil
+}
+
 // classify returns the id of the thread of exchange x, or "" if x belongs to no thread. If x must
 // not be saved, skipReason is the reason; otherwise it is "". The parameter request is the parsed
 // request of x.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {
-		return "", d.Name + " has no such operation"
+		if repeatsBase(d, x.Request) {
+			return "", fmt.Sprintf("the request repeats the base path %s, which the base URL already contains", d.Base)
+		}
+		return "", "not an operation of " + d.Name
 	}
 	thread = request.Thread
 	resp, media := x.Response, x.Response.Header.MediaType()
@@ -299,7 +310,7 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 	}
 	mustEnd := frames > 0 || request.Cursor == "" // there may be no events after a cursor
 	if media == spec.EventStream && resp.End == nil && request.PollLimit == "" && mustEnd && !ended {
-		return thread, fmt.Sprintf("the stream ended after %d events without a terminal event", frames)
+		return thread, fmt.Sprintf("the stream ended without a terminal event (events: %d)", frames)
 	}
 	return thread, ""
 }

@@ -268,8 +268,8 @@ func TestBrokenUpstreams(t *testing.T) {
 		"no JSON":        {streamHead + "Content-Length: 11\r\n\r\ndata: {oh\n\n", "json", "data: {oh\n\n", nil, 200},
 		"no UTF-8":       {streamHead + "Content-Length: 15\r\n\r\ndata: {\"\xff\":1}\n\n", "utf-8", "data: {\"\xff\":1}\n\n", nil, 200},
 		"unfinished":     {streamHead + "Content-Length: 9\r\n\r\ndata: {}\n", "unterminated", "data: {}\n", nil, 200},
-		"no end":         {streamHead + "Content-Length: 38\r\n\r\ndata: {\"type\":\"text\",\"content\":\"hi\"}\n\n", "after 1 events", "data: {\"type\":\"text\",\"content\":\"hi\"}\n\n", nil, 200},
-		"nothing":        {streamHead + "Content-Length: 0\r\n\r\n", "after 0 events", "", nil, 200},
+		"no end":         {streamHead + "Content-Length: 38\r\n\r\ndata: {\"type\":\"text\",\"content\":\"hi\"}\n\n", "without a terminal event (events: 1)", "data: {\"type\":\"text\",\"content\":\"hi\"}\n\n", nil, 200},
+		"nothing":        {streamHead + "Content-Length: 0\r\n\r\n", "without a terminal event (events: 0)", "", nil, 200},
 		"encoded stream": {streamHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "Content-Encoding", "\x1f\x8b", nil, 200},
 	} {
 		t.Run(name, func(t *testing.T) {

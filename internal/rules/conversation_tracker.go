@@ -34,7 +34,8 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 		for _, a := range t.finishedRuns {
 			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.failure.Status != "canceled" && a.text() == ""
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
-			inconclusive := a.skipsPendingInput && !a.inventsResult() || failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail()
+			inconclusive := failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail() ||
+				a.skipsPendingInput && !a.inventsResult()
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 				judge(p, a)
 			}

@@ -71,7 +71,8 @@ var CreatesThread = &spec.Check{
 					return
 				}
 				judged = true
-				p.Judge(e, thread != "", "neither the request nor an event of the response has a thread id; expected the server to assign one")
+				p.Judge(e, thread != "",
+					"neither the request nor an event of the response has a thread id; expected the server to assign one")
 				if len(made) > 0 {
 					p.Judge(e, !made[thread],
 						"server assigned the thread id %q, as to an earlier request that names no thread; expected a new one", thread)

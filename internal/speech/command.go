@@ -46,8 +46,12 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 	if len(words) == 0 {
 		return nil, errors.New("speech: exec: missing command (exec:COMMAND ARGS)")
 	}
-	if words[0], err = exec.LookPath(words[0]); err != nil {
-		return nil, fmt.Errorf("speech: exec: %w", err)
+	program := words[0]
+	if words[0], err = exec.LookPath(program); err != nil {
+		for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+			err = inner // without "exec:" and the name again
+		}
+		return nil, fmt.Errorf("speech: %s: %w", program, err)
 	}
 	run := func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }
 	return withLimits(run, cfg.withDefaults()), nil

@@ -145,15 +145,14 @@ func hostnameReason(err x509.HostnameError) (why, remedy string) {
 	for _, ip := range err.Certificate.IPAddresses {
 		names = append(names, ip.String())
 	}
-	remedy = "use that host in the URL"
+	remedy = "use one of its hosts in the URL"
 	switch n := len(names); {
 	case n == 0:
 		return "the certificate names no host, not even " + err.Host, "use a certificate for " + err.Host
 	case n > maxCertificateNames:
 		names = append(names[:maxCertificateNames], "…")
-		fallthrough
-	case n > 1:
-		remedy = "use one of its hosts in the URL"
+	case n == 1 && !strings.Contains(names[0], "*"):
+		remedy = "use " + names[0] + " in the URL"
 	}
 	return fmt.Sprintf("the certificate is for %s, not for %s", strings.Join(names, ", "), err.Host), remedy
 }

@@ -148,7 +148,8 @@ func TestCertificates(t *testing.T) {
 	fails(t, Config{Base: &other, CA: cfg.CA, TrustFlags: flags}, "the certificate is for example.com, ", "127.0.0.1", ", not for localhost: "+
 		"use one of its hosts in the URL, or skip verification with --insecure")
 	for want, names := range map[string][]string{
-		"the certificate is for a.example, not for b.example: use that host in the URL":            {"a.example"},
+		"the certificate is for a.example, not for b.example: use a.example in the URL":            {"a.example"},
+		"the certificate is for *.a.example, not for b.example: use one of its hosts in the URL":   {"*.a.example"},
 		"the certificate is for a, b, c, d, …, not for b.example: use one of its hosts in the URL": {"a", "b", "c", "d", "e"},
 		"the certificate names no host, not even b.example: use a certificate for b.example":       nil,
 	} {

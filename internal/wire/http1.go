@@ -243,7 +243,7 @@ func readLine(br *bufio.Reader, budget *remainingBytes) (string, error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if budget.left -= len(part); budget.left < 0 {
-			return "", fmt.Errorf("%w: sent %s of more than %s", spec.ErrLimitExceeded, budget.part, formatBytes(budget.max))
+			return "", fmt.Errorf("%w: sent %s of more than %s", spec.ErrLimitExceeded, budget.part, FormatBytes(budget.max))
 		}
 		line = append(line, part...)
 		switch {

@@ -39,7 +39,7 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 		// The library reports a head that is much too long only as a protocol error. Even
 		// compressed, such a head has at least half of its size.
 		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && recorded > maxHead/2 {
-			err = fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, formatBytes(maxHead))
+			err = fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, FormatBytes(maxHead))
 		}
 		// Add the error of a connection that broke before the request was sent.
 		if broken != nil {
@@ -135,7 +135,7 @@ func http2EndError(w *watchdog, err error) error {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
 		case strings.Contains(why, "header list larger"):
-			return fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, formatBytes(maxHead))
+			return fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, FormatBytes(maxHead))
 		}
 		return fmt.Errorf("%w: %v", spec.ErrNotHTTP, err)
 	}

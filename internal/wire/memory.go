@@ -129,9 +129,9 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// formatBytes returns the size of n bytes as text for a message, such as "64 MiB". It uses the
+// FormatBytes returns the size of n bytes as text for a message, such as "64 MiB". It uses the
 // largest unit in which the size is a whole number.
-func formatBytes(n int) string {
+func FormatBytes(n int) string {
 	for _, unit := range []struct {
 		size int
 		name string
@@ -139,6 +139,9 @@ func formatBytes(n int) string {
 		if n >= unit.size && n%unit.size == 0 {
 			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
 		}
+	}
+	if n == 1 {
+		return "1 byte"
 	}
 	return fmt.Sprintf("%d bytes", n)
 }

@@ -94,10 +94,13 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	}
 	switch {
 	case over:
-		return fmt.Errorf("%w: sent more than %s, the limit of --max-bytes", spec.ErrLimitExceeded, formatBytes(h.maxBody))
+		return fmt.Errorf("%w: sent more than %s, the limit of --max-bytes", spec.ErrLimitExceeded, FormatBytes(h.maxBody))
 	case h.eventCount.N > h.maxEvents:
-		return fmt.Errorf("%w: sent more than %s events, the limit of --max-events",
-			spec.ErrLimitExceeded, formatThousands(h.maxEvents))
+		events := formatThousands(h.maxEvents) + " events"
+		if h.maxEvents == 1 {
+			events = "1 event"
+		}
+		return fmt.Errorf("%w: sent more than %s, the limit of --max-events", spec.ErrLimitExceeded, events)
 	}
 	return h.checkStop()
 }

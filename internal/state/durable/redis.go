@@ -6,10 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -68,7 +71,7 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	}
 	if err != nil {
 		_ = s.close() // err is more useful
-		return nil, err
+		return nil, s.describeFirstError(ctx, err)
 	}
 	s.subscriber = newSubscriber(s)
 	s.heartbeat = &replicaHeartbeat{store: s, client: newRedisClient(address), halt: make(chan struct{})}
@@ -78,6 +81,24 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 		return nil, err
 	}
 	return s, nil
+}
+
+// describeFirstError returns err, the error of the first command to a server, or instead of it an
+// error that says that the server may not be a Redis server, if there was no reply or an invalid
+// one. The argument ctx is the context of the caller; if it is done, the result is err.
+func (c *redisClient) describeFirstError(ctx context.Context, err error) error {
+	timeout, isNet := errors.AsType[net.Error](err)
+	switch {
+	case ctx.Err() != nil:
+		return err
+	case strings.Contains(err.Error(), "redigo: "): // protocol errors of package redis have no exported type
+		return c.wrap(errors.New("what answers is not a Redis server"))
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return c.wrap(errors.New("the connection was closed without a reply: is it a Redis server?"))
+	case isNet && timeout.Timeout():
+		return c.wrap(fmt.Errorf("no reply within %v: is it a Redis server?", redisTimeout))
+	}
+	return err
 }
 
 // startBackground starts the goroutines of the heartbeat and the subscription. It waits until the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"runtime"
 	"strings"
 	"sync"
@@ -361,5 +362,47 @@ func TestRedisKilledServer(t *testing.T) {
 				t.Fatalf("run %d has %s at %d", i, e.Data, n)
 			}
 		}
+	}
+}
+
+// TestOpenNotRedis checks that OpenRedis says so if what listens on the port does not answer like a
+// Redis server.
+func TestOpenNotRedis(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string // "" means that the connection stays open without an answer
+		close  bool
+		want   string
+	}{
+		"SSH":    {"SSH-2.0-OpenSSH_9.6\r\n", false, "what answers is not a Redis server"},
+		"HTTP":   {"HTTP/1.1 400 Bad Request\r\n\r\n", true, "what answers is not a Redis server"},
+		"closed": {"", true, "the connection was closed without a reply: is it a Redis server?"},
+		"silent": {"", false, "no reply within 5s: is it a Redis server?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			go func() {
+				for {
+					conn, err := ln.Accept()
+					if err != nil {
+						return
+					}
+					defer conn.Close()
+					_, _ = conn.Read(make([]byte, 100)) // the command
+					_, _ = conn.Write([]byte(c.answer))
+					if c.close {
+						conn.Close()
+					}
+				}
+			}()
+			want := "redis " + ln.Addr().String() + ": " + c.want
+			if _, err := OpenRedis(t.Context(), "redis://"+ln.Addr().String(), state.Config{}); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
