@@ -51,25 +51,38 @@ func (d *Dialect) decodeExchanges(
 	return func(yield func(spec.Event) bool) {
 		n := 0
 		for x := range exchanges {
-			x.Response = DecodeContent(x.Response)
-			request := d.ParseRequest(x.Request)
-			request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
-			request.Request.HasTimes = len(x.Response.Arrivals) > 0
-			decoder := eventDecoder{
-				dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
-				limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
-				reasoningDeltas: slices.Contains(d.kinds(), spec.ReasoningDelta),
-			}
-			for e := range decoder.events() {
-				e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
-				e.At = x.At + decoder.arrivalTime(e)
-				if !yield(e) {
-					return
-				}
+			if !d.decodeExchange(x, n, target, maxEventBytes, mode, yield) {
+				return
 			}
 			n++
 		}
 	}
+}
+
+// decodeExchange calls yield with the events of x, the exchange with the index n of the
+// conversation, until yield returns false. It reports whether yield always returned true. The other
+// arguments are those of [Dialect.decodeExchanges]. It is a function of its own, because the
+// compiler copies the iterators that consist of one function to each place where they are used.
+func (d *Dialect) decodeExchange(
+	x spec.Exchange, n int, target TargetFacts, maxEventBytes int, mode decodeScope, yield func(spec.Event) bool,
+) bool {
+	x.Response = DecodeContent(x.Response)
+	request := d.ParseRequest(x.Request)
+	request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
+	request.Request.HasTimes = len(x.Response.Arrivals) > 0
+	decoder := eventDecoder{
+		dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
+		limit: maxEventBytes, mode: mode, messageSubjects: map[string]string{},
+		reasoningDeltas: slices.Contains(d.kinds(), spec.ReasoningDelta),
+	}
+	for e := range decoder.events() {
+		e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
+		e.At = x.At + decoder.arrivalTime(e)
+		if !yield(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // TargetFacts holds what is known about a target before it is tested. Its fields have the same
