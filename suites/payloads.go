@@ -129,14 +129,15 @@ func (c *combinationPlayer) tryInNewThread(send func()) {
 }
 
 // edgeSamples are classes of texts that an incorrect server may change: by removing white space at
-// the beginning and end, by using a different encoding, or by parsing a text as a line of an event
-// stream.
+// the beginning and end, by using a different encoding, by parsing a text as a line of an event
+// stream, or by dropping a delta that equals the one before.
 var edgeSamples = []textGenerator{
 	{"a text between spaces", func(w string) string { return " \n" + w + "\t " }},
 	{"a text between line feeds", func(w string) string { return "\n " + w + " \n" }},
 	{"a text between unusual white space", func(w string) string { return "\ufeff" + w + "\u3000" }},
 	{"a text in Latin-1", func(w string) string { return "déjà " + w + " naïf" }},
 	{"a text that begins like a line of an event stream", func(w string) string { return "data: " + w }},
+	{"a text that repeats one word", func(string) string { return "ha ha ha ha " }},
 }
 
 // longSamples are classes of texts that are longer than common sizes of database fields or buffers.

@@ -66,6 +66,7 @@ func runForms(t *Conversation) {
 		return
 	}
 	o, _ := c.dialect.TemplateOperation("prompt")
+	samples := append(joinedSamples(), edgeSamples[0])
 	var threads []string
 	for i, template := range o.TemplatesBySimplicity()[1:] {
 		if isReplyTemplate(template) {
@@ -73,7 +74,7 @@ func runForms(t *Conversation) {
 		}
 		c.Thread = c.NewID()
 		for k, prompt := range []struct{ scenario, args string }{
-			{"text", edgeSamples[0].make(c.word())}, {"error", c.word()}, {"tool", c.object()}, {"error-mid", c.word()},
+			{"text", samples[i%len(samples)].make(c.word())}, {"error", c.word()}, {"tool", c.object()}, {"error-mid", c.word()},
 		} {
 			isLeftOut := !c.target.Deep && (uint64(i+k)+c.target.Seed)%2 == 0
 			if isLeftOut || c.target.lacksCapability(prompt.scenario) {

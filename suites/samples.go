@@ -23,8 +23,6 @@ var textSamples = []textGenerator{
 	{"a text with two line feeds at its beginning", func(w string) string { return "\n\n" + w }},
 	{"a text with repeated spaces", func(w string) string { return w + "  and   " + w }},
 	{"a text with repeated words", func(w string) string { return w + " " + w + " that that " + w }},
-	{"a text that repeats one character", func(string) string { return "aaaaaaaa" }},
-	{"a text that repeats one word", func(string) string { return "ha ha ha ha ha ha " }},
 	{"a text with tabs", func(w string) string { return w + "\t\tand\t" + w }},
 	{"a text with line feeds", func(w string) string { return w + "\nand\n\n" + w }},
 	{"a text with carriage returns and line feeds", func(w string) string { return w + "\r\nand\r\n\r\n" + w }},
