@@ -98,13 +98,13 @@ func (x *requestState) variation() *vary.Variation {
 	if seed == nil || x.dialect == nil {
 		return nil
 	}
-	return x.server.variations.get(variationCacheKey{*seed, x.dialect}, func() *vary.Variation {
+	return x.server.variations.get(variationKey{*seed, x.dialect}, func() *vary.Variation {
 		return vary.New(*seed, x.dialect)
 	})
 }
 
-// A variationCacheKey identifies a variation by the seed and the dialect for which it was created.
-type variationCacheKey struct {
+// A variationKey identifies a variation by the seed and the dialect for which it was created.
+type variationKey struct {
 	seed    uint64
 	dialect *dialect.Dialect
 }

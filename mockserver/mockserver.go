@@ -65,7 +65,7 @@ type Server struct {
 	requests   keyCounter                     // counts equal requests; see requestSeed
 	plans      limitedMap[runKey, *faultPlan] // of runs that one request starts and others stream
 	streams    liveStreams                    // the open streams
-	variations limitedMap[variationCacheKey, *vary.Variation]
+	variations limitedMap[variationKey, *vary.Variation]
 	store      state.Resetter    // the store of backend
 	backend    referenceHandler  // the reference server
 	handler    http.Handler      // the method serve, wrapped in the handler of package middleware

@@ -128,7 +128,8 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	}
 }
 
-// newID returns a new id for the request c. It calls Config.NewID.
+// newID returns a new id, made by Config.NewID, for something that the server creates while it
+// handles the request c, such as a run.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
 // respondAccepted responds that the run described by info was accepted, with the reply of kind

@@ -106,7 +106,7 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 // [symptomNotSent], [symptomInterrupted] or [symptomUnreachable]. why is the text of err for
 // reports.
 func classifyError(err error) (kind, why string) {
-	w, ok := errors.AsType[*wire.MeasurementError](err)
+	w, ok := errors.AsType[*wire.ClientSideError](err)
 	switch {
 	case !ok:
 		return symptomNotSent, err.Error()

@@ -114,8 +114,9 @@ func (t *Conversation) readAndResume(template string, e spec.Event, choose func(
 	}
 }
 
-// firstAndMiddle returns the first and the middle one of the given cursors, of which there must be
-// at least one. If their number is even, it returns the earlier of the two in the middle.
+// firstAndMiddle returns two cursors, the first and the middle one of those given, of which there
+// must be at least one. If their number is even, the middle one is the earlier of the two in the
+// middle. The two are equal if fewer than three are given.
 func firstAndMiddle(cursors []string) []string {
 	return []string{cursors[0], cursors[(len(cursors)-1)/2]}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// A streamJob is one event stream to read, as decoded from the JSON object on a line of standard
+// A streamRequest is one event stream to read, as decoded from the JSON object on a line of standard
 // input.
-type streamJob struct {
+type streamRequest struct {
 	Job      int               `json:"job"`  // number of the job, which the result repeats
 	Kind     string            `json:"kind"` // "again": the client reconnects; "once": it does not; see ending
 	URL      string            `json:"url"`
@@ -48,7 +48,7 @@ func main() {
 	out := json.NewEncoder(os.Stdout)
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		var j streamJob
+		var j streamRequest
 		if err := json.Unmarshal(in.Bytes(), &j); err != nil {
 			panic(err)
 		}
@@ -69,7 +69,7 @@ const maxRequests = 4
 // A headerTransport is an http.RoundTripper that sets the header of each request of a job and
 // limits the number of requests.
 type headerTransport struct {
-	job      streamJob
+	job      streamRequest
 	end      func() // stops the client
 	requests int    // number of requests sent
 }
@@ -102,7 +102,7 @@ func set(h http.Header, fields map[string]string) {
 
 // read runs the job j and returns what the client received. It panics if the URL of the job is
 // invalid.
-func read(j streamJob) receivedStream {
+func read(j streamRequest) receivedStream {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	patience := time.Duration(j.Patience) * time.Millisecond

@@ -225,10 +225,10 @@ func TestCauseOfLimit(t *testing.T) {
 		{"--max-event 16", streaming(event, 0), "the first event of POST /send-message has more than 16 bytes, the limit of --max-event", "raise --max-event of"},
 		{"--max-events 1", streaming(event+event, 0), "in scenario text sent more than 1 event, the limit of --max-events", "if runs need more than that, raise --max-events; if not, end the stream"},
 		{"--max-bytes 1KiB", streaming(strings.Repeat(event, 100), 0), "sent more than 1 KiB, the limit of --max-bytes", "raise --max-bytes; if"},
-		{"--idle-timeout 200ms", streaming(event, 20*time.Second), "in scenario text sent nothing for 200ms", "raise --idle-timeout; if"},
-		{"--timeout 200ms --idle-timeout 20s", streaming(event, 20*time.Second), "in scenario text had not ended after 200ms", "raise --timeout; if"},
-		{"--timeout 200ms --idle-timeout 20s", silent, "POST /send-message: no response after 200ms", "is the server busy or blocked?"},
-		{"--idle-timeout 200ms", silent, "POST /send-message: no response: the server sent nothing for 200ms", "is the server busy or blocked?"},
+		{"--idle-timeout 1s", streaming(event, 20*time.Second), "in scenario text sent nothing for 1s", "raise --idle-timeout; if"},
+		{"--timeout 1s --idle-timeout 20s", streaming(event, 20*time.Second), "in scenario text had not ended after 1s", "raise --timeout; if"},
+		{"--timeout 1s --idle-timeout 20s", silent, "POST /send-message: no response after 1s", "is the server busy or blocked?"},
+		{"--idle-timeout 1s", silent, "POST /send-message: no response: the server sent nothing for 1s", "is the server busy or blocked?"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()

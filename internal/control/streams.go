@@ -123,8 +123,8 @@ func stepStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) 
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release: it stops holding the stream, so that all
-// further events pass. It returns an error if the request has a body.
+// releaseStream handles POST /v1/streams/{id}/release: it stops holding the stream, so that the
+// events that are held and all later ones are sent. It returns an error if the request has a body.
 func releaseStream(w http.ResponseWriter, r *http.Request, one *mockserver.Stream) error {
 	if err := refuseBody(w, r, "release takes no body"); err != nil {
 		return err

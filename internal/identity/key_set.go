@@ -181,8 +181,8 @@ func parseKeySetLocation(location string) (keySetLocation, error) {
 	return keySetLocation{url: u}, nil
 }
 
-// String returns the path of the file or the URL. It omits the user name, password, query and
-// fragment of the URL, because they may be secret.
+// String returns the URL or, if the keys are in a file, the path of the file. It omits the user
+// name, password, query and fragment of the URL, because they may be secret.
 func (s keySetLocation) String() string {
 	if s.url == nil {
 		return s.path

@@ -78,7 +78,8 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan FeedEvent {
 	return l.events
 }
 
-// publish delivers the event n to all subscribers. It does not wait for subscribers that are slow.
+// publish delivers the event n to all subscribers. It does not block: a subscriber whose queue is
+// full does not get the event; see deliver.
 func (j *Journal) publish(n FeedEvent) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return

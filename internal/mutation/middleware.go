@@ -74,8 +74,9 @@ func editRequests(edit func(v parsedRequest) *http.Request) middleware {
 	})
 }
 
-// parseRequest returns r together with its decoded form in dialect d. The argument body is the body
-// of r, which the caller has already read.
+// parseRequest returns r together with the event to which dialect d decodes it; a request that is
+// not valid is decoded as far as possible. The caller has already read the body of r and passes it
+// as the argument body.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := cmp.Or(strings.TrimPrefix(r.URL.EscapedPath(), d.Base), "/")
 	if r.URL.RawQuery != "" {

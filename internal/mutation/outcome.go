@@ -287,10 +287,10 @@ func firstMessage(r spec.CheckResult) string {
 	return r.Note
 }
 
-// isKill reports whether the result r kills the mutant, that is, whether its check is in m.KilledBy
-// and has a finding at one of the locations for the check, about a requirement on which the verdict
-// is warned or worse. If the mutant is generated, only findings about the requirement that it
-// violates count.
+// isKill reports whether the result r kills the mutant. That is so if the check of r is in
+// m.KilledBy, and r has a finding at one of the locations that m.KilledBy lists for the check. The
+// finding must be about a requirement on which the verdict of r is warned or worse and, if the
+// mutant is generated, about the requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.CheckResult) bool {
 	places, named := m.KilledBy[r.PlannedCheck.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {

@@ -63,8 +63,9 @@ func recallReply(next dialectHandler) dialectHandler {
 	return recall(remember(next))
 }
 
-// payloadAgainMutants are servers that cut long texts, use the first of two values in place of the
-// second, recall a reply in place of a prompt, or return repeated messages only once.
+// payloadAgainMutants are further servers that damage payloads; see payloadMutants. They truncate
+// long texts, use the value of an earlier request in place of a later one, return a reply instead of
+// the user's previous prompt, or list a message only once although it was sent repeatedly.
 var payloadAgainMutants = []*Mutant{
 	payloadMutant("reasoned-text-cut", "texts after reasoning are cut after 1,024 bytes",
 		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", cutAt(1024)), spec.ReasoningStart),

@@ -192,8 +192,8 @@ func (c *compressor) close() {
 // and the type of the part is "text".
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }
 
-// reportsFailure reports whether a frame contains "scripted failure", the error message that the
-// prompts of the scenarios error and error-mid ask for.
+// reportsFailure reports whether frame contains "scripted failure", the error message that the
+// prompts of the scenarios "error" and "error-mid" ask for.
 func reportsFailure(frame []byte) bool { return bytes.Contains(frame, []byte("scripted failure")) }
 
 // keepOpen returns the effectFactory of a fault that keeps the body of a stream open for 30 seconds

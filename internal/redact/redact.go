@@ -79,8 +79,8 @@ func New(secrets ...string) *Redactor {
 }
 
 // String returns s with each secret replaced by [Placeholder], or by "***" if Placeholder contains
-// one of the secrets. Digits of a JSON number are replaced by other digits instead, so that the
-// text stays valid JSON. If r is nil, String returns s.
+// one of the secrets. The digits of a secret within a JSON number are replaced by other digits
+// instead, so that the text stays valid JSON. If r is nil, String returns s.
 func (r *Redactor) String(s string) string { return r.replace(s, false) }
 
 // Fragment is like [Redactor.String], but for a text s that was cut out of a longer one. It also

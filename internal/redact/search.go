@@ -9,9 +9,9 @@ import (
 // A byteRange is the part text[from:to] of a text.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x, a range of data, extended so that it contains whole backslash escapes.
-// If x begins with the second byte of an escape, the backslash before it is added. If x ends with
-// the backslash of an escape, the byte after it is added.
+// includeEscapes returns x, a range of data, extended so that neither of its ends is between a
+// backslash and the byte that the backslash escapes. If x begins with an escaped byte, the backslash
+// before it is added. If x ends with a backslash that escapes the next byte, that byte is added.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--

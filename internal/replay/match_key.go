@@ -87,8 +87,8 @@ func appendReply(lines []string, line string) []string {
 	return append(lines, line)
 }
 
-// compactIfJSON returns s without insignificant white space if s is a JSON object, list or string.
-// Otherwise it returns s.
+// compactIfJSON returns s without insignificant white space if s is a JSON object, array or string.
+// It returns any other s unchanged, also a JSON number, true, false or null.
 func compactIfJSON(s string) string {
 	if t := strings.TrimSpace(s); t == "" || !strings.ContainsAny(t[:1], `{["`) {
 		return s

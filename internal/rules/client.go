@@ -205,8 +205,8 @@ type serverSentIDs struct {
 	incomplete bool            // whether a part of a response is missing because it exceeded a limit of the client
 }
 
-// observe adds e, the next event of the conversation, to what the server has sent. If e is a
-// request, observe does nothing.
+// observe adds the cursor and the bytes of e, the next event of the conversation, to s. If e is a
+// request, observe does nothing, because the server did not send it.
 func (s *serverSentIDs) observe(e spec.Event) {
 	if e.Kind == spec.HTTPRequest {
 		return

@@ -20,13 +20,13 @@ func offersTool(request spec.Event, name string) bool {
 // isLeftToClient reports whether the client has to run the tool of the call k: the request for the
 // stream offers the tool, and the call has ended without a result. The result is false if k is
 // nil.
-func (c *clientCallTracker) isLeftToClient(k *callState) bool {
+func (c *streamToolCalls) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
 // offeredTools returns the quoted names of the tools that the request for the stream offers, joined
 // by " or ". It returns "no tool" if the request offers none.
-func (c *clientCallTracker) offeredTools() string {
+func (c *streamToolCalls) offeredTools() string {
 	var names []string
 	for _, p := range c.request.PartsOf(spec.InputTool) {
 		names = append(names, strconv.Quote(p.Name))
@@ -35,7 +35,7 @@ func (c *clientCallTracker) offeredTools() string {
 }
 
 // isClientTool reports whether k is a call of a tool that the request for the stream offers.
-func (c *clientCallTracker) isClientTool(k *callState) bool {
+func (c *streamToolCalls) isClientTool(k *callState) bool {
 	return offersTool(c.request, k.start.Name)
 }
 
@@ -47,7 +47,7 @@ var ClientCallIsLeftOpen = &spec.Check{
 
 Only the client can run a tool that the request offers, so a result from the server is made up.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *streamToolCalls) {
 		switch {
 		case e.Kind == spec.ToolResult:
 			if k := c.byID[e.Call]; k != nil && c.isClientTool(k) {
@@ -87,7 +87,7 @@ var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a tool call without a result is a call of a tool that the request offers",
 	Needs: []spec.Kind{spec.InputTool},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *streamToolCalls) {
 		if !isCleanEnd(e) || c.halted {
 			return
 		}
@@ -109,7 +109,7 @@ var ClientCallEndsStream = &spec.Check{
 
 Further tool calls, their results and empty deltas may follow.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
-	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *streamToolCalls) {
 		switch subject := e.Kind.Subject(); {
 		case c.openClientCalls == 0:
 		case subject == "message" || subject == "reasoning" || subject == "content":

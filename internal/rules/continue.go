@@ -21,7 +21,7 @@ A run with an interrupt for another tool call is not judged.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		calls := callTrackerOf(p)
 		waitsForOther := false
-		return eachToolStream(func(p *spec.Pass, e spec.Event, c *clientCallTracker) {
+		return eachToolStream(func(p *spec.Pass, e spec.Event, c *streamToolCalls) {
 			switch {
 			case e.Kind == spec.RunStart:
 				waitsForOther = false

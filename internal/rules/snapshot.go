@@ -25,7 +25,7 @@ several messages. Not judged: messages that occur more than once in the request,
 started more than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		told := streamedContent{
+		told := streamedOutput{
 			messages: map[string]*streamedText{}, reasoning: map[string]*streamedText{},
 			calls: map[string]*streamedToolCall{}, results: map[string]string{},
 		}
@@ -41,8 +41,8 @@ started more than once, and content in parts.`,
 	}),
 }
 
-// A streamedContent holds the texts, tool calls and tool results that a stream has sent so far.
-type streamedContent struct {
+// A streamedOutput holds the texts, tool calls and tool results that a stream has sent so far.
+type streamedOutput struct {
 	texts     []*streamedText              // of messages and of reasoning, in order of their first events
 	messages  map[string]*streamedText     // by message id
 	reasoning map[string]*streamedText     // by the id of the section, which may be that of a message
@@ -68,7 +68,7 @@ type streamedText struct {
 
 // observe adds e, the next event of the stream. It ignores events that are not about a message,
 // reasoning, a tool call or a tool result.
-func (s *streamedContent) observe(e spec.Event) {
+func (s *streamedOutput) observe(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "message" || subject == "reasoning":
 		byID := s.messages
@@ -110,7 +110,7 @@ func (s *streamedContent) observe(e spec.Event) {
 // skipped. Texts that begin with "[" are skipped, too, because they may be lists of content parts.
 //
 // Each tool result in e must belong to a call in the request, the stream or e.
-func (s *streamedContent) judge(p *spec.Pass, request, e spec.Event) {
+func (s *streamedOutput) judge(p *spec.Pass, request, e spec.Event) {
 	times := map[[2]string]int{} // how often a message or a result occurs
 	for _, part := range slices.Concat(request.Parts, e.Parts) {
 		if times[[2]string{"message", part.Message}]++; part.Call != "" && part.Kind != spec.ToolCall {
@@ -161,7 +161,7 @@ type authorMessageKey struct{ author, id string }
 // request, the request for the stream, must have the same order in e and come before the streamed
 // messages. Each message must be in e only once. Messages that request contains more than once are
 // not judged.
-func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
+func (s *streamedOutput) judgeOrder(p *spec.Pass, request, e spec.Event) {
 	keyOf := func(part spec.Event) authorMessageKey { return authorMessageKey{part.Kind.Phase(), part.Message} }
 	rank := map[authorMessageKey]int{} // from 1
 	isRepeated := map[authorMessageKey]bool{}
@@ -194,7 +194,7 @@ func (s *streamedContent) judgeOrder(p *spec.Pass, request, e spec.Event) {
 // judgeCalls judges whether the tool calls in message, a message of the snapshot e, equal those
 // that were streamed. It ignores calls that were not streamed, did not end, or were started several
 // times.
-func (s *streamedContent) judgeCalls(p *spec.Pass, e, message spec.Event) {
+func (s *streamedOutput) judgeCalls(p *spec.Pass, e, message spec.Event) {
 	for _, call := range message.Parts {
 		c := s.calls[call.Call]
 		if call.Kind != spec.ToolCall || c == nil || !c.ended || c.starts != 1 {
@@ -212,7 +212,7 @@ func (t *streamedText) isWhole() bool { return t.ended && t.starts == 1 && t.tex
 // agrees reports whether text, the text of a message in a snapshot, agrees with t, the same
 // message as it was streamed. The text must contain that of t. Apart from this, it may contain
 // only white space and the texts of other streamed messages.
-func (s *streamedContent) agrees(text string, t *streamedText) bool {
+func (s *streamedOutput) agrees(text string, t *streamedText) bool {
 	rest, found := cutOut(text, t.text.String())
 	for _, other := range s.texts {
 		if other != t {

@@ -62,9 +62,9 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 		fmt.Sprintf("%s (%s)", quotedWant, pluralize(len(want), "byte"))
 }
 
-// quotePairs returns the lists got and want in brackets, with their items quoted by quotePair. Each
-// item is compared with the item at the same index in the other list, or with "" if there is none.
-// At most maxShownItems items of a list are shown, followed by the number of items that are left
+// quotePairs formats the lists got and want for a message: each in brackets, with its items quoted.
+// Two items with the same index are quoted by quotePair, which makes their difference visible; if
+// one list is shorter, its missing items count as "". At most maxShownItems items of a list are shown, followed by the number of items that are left
 // out.
 func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 	textAt := func(texts []string, i int) string {

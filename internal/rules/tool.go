@@ -244,11 +244,11 @@ type callState struct {
 	ended, hasResult bool        // whether its end and its result were seen
 }
 
-// A clientCallTracker holds the tool calls of the current stream. It does not yet include the
+// A streamToolCalls holds the tool calls of the current stream. It does not yet include the
 // current event. Checks use it to find the calls of client tools, that is, of tools that the client
 // runs. It is active only if the request for the stream offers such tools, or if it asks a server
 // that understands the test prompts for a call of one; see [spec.Trace.Scripted].
-type clientCallTracker struct {
+type streamToolCalls struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
 	streams *unresumedStreamTracker      // determines which event opens a stream, and which events belong to it
 	pending *spec.Event                  // an event that toolCalls does not yet include; nil if there is none
@@ -270,17 +270,17 @@ type toolCalls struct {
 
 // callTrackerOf returns the tracker of the tool calls in the conversation that p judges. All checks
 // share the tracker, and must not modify it.
-func callTrackerOf(p *spec.Pass) *clientCallTracker {
+func callTrackerOf(p *spec.Pass) *streamToolCalls {
 	streams := streamsOf(p)
-	return spec.Shared(p, "tool calls", func() (*clientCallTracker, func(spec.Event)) {
-		c := &clientCallTracker{keep: keeper(p), streams: streams}
+	return spec.Shared(p, "tool calls", func() (*streamToolCalls, func(spec.Event)) {
+		c := &streamToolCalls{keep: keeper(p), streams: streams}
 		return c, c.observe
 	})
 }
 
 // observe makes e the current event, and updates the tool calls with the event that was the current
 // one before. If e is the start of a stream, observe removes the calls of the previous stream.
-func (c *clientCallTracker) observe(e spec.Event) {
+func (c *streamToolCalls) observe(e spec.Event) {
 	if c.pending != nil {
 		c.update(*c.pending)
 		c.pending = nil
@@ -298,7 +298,7 @@ func (c *clientCallTracker) observe(e spec.Event) {
 }
 
 // update adds e, an event of the stream, to the tool calls.
-func (c *clientCallTracker) update(e spec.Event) {
+func (c *streamToolCalls) update(e spec.Event) {
 	k := c.byID[e.Call]
 	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
@@ -327,9 +327,9 @@ func (c *clientCallTracker) update(e spec.Event) {
 }
 
 // eachToolStream returns a newWatcherFunc that calls judge with each event e of the streams that
-// may have calls of client tools; see clientCallTracker. The argument c holds the tool calls of the
+// may have calls of client tools; see streamToolCalls. The argument c holds the tool calls of the
 // stream before e. All checks share c, so judge must not modify it.
-func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *clientCallTracker)) newWatcherFunc {
+func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *streamToolCalls)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		c := callTrackerOf(p)
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {

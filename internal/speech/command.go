@@ -35,8 +35,8 @@ const (
 // special meaning, and no shell is involved.
 //
 // In the arguments, {} stands for the path of the WAV file, which is in a temporary directory, and
-// {rate} for the number of frames per second. If no argument contains {}, the program receives the
-// file as its standard input. NewCommand returns an error if line names no program, a closing quote
+// {rate} for the sample rate of the recording in Hz. If no argument contains {}, the program
+// receives the file as its standard input. NewCommand returns an error if line names no program, a closing quote
 // is missing, or the program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)

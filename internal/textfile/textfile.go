@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Problem states why data is not UTF-8 text.
+// A Problem states why data is not UTF-8 text. If all of the data is in another encoding or format,
+// Line and Column are 1.
 type Problem struct {
-	Line    int // line of the first invalid byte, from 1; 1 if all of the data has another encoding
+	Line    int // line of the first invalid byte, from 1
 	Column  int // column of that byte in its line, in characters from 1
 	Message string
 }

@@ -21,7 +21,7 @@ import (
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
 // connect opens a connection to the target, with TLS if the scheme of the base URL is https. If
-// that fails or takes longer than the idle timeout, it returns an error of type *MeasurementError.
+// that fails or takes longer than the idle timeout, it returns an error of type *ClientSideError.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()

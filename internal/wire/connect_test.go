@@ -51,7 +51,7 @@ func fails(t *testing.T, cfg Config, says ...string) error {
 	t.Helper()
 	c := dial(t, cfg)
 	x, err := c.Do(t.Context(), get, StopWhen{})
-	var own *MeasurementError
+	var own *ClientSideError
 	if !errors.As(err, &own) || own.URL != plainURL(cfg.Base) {
 		t.Fatalf("error = %v, want one that names %s; the answer is %+v", err, cfg.Base, x.Response)
 	}

@@ -61,8 +61,8 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest returns m as a request for package http2. It omits the fields that HTTP/2 does not
-// allow, such as Connection. The context of w cancels the request, and sending the body restarts
+// httpRequest returns m as a request for package http2. It omits the connection-specific fields,
+// such as Connection, that HTTP/2 does not allow (RFC 9113 section 8.2.2). The context of w cancels the request, and sending the body restarts
 // the idle timeout of w. The path of m is sent unchanged.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
@@ -74,7 +74,6 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	for _, f := range m.fields {
 		switch strings.ToLower(f.Name) {
 		case "connection", "keep-alive", "proxy-connection", "upgrade":
-			// Connection-specific fields are not allowed in HTTP/2 (RFC 9113 section 8.2.2).
 		default:
 			r.Header.Add(f.Name, f.Value)
 		}

@@ -39,10 +39,10 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A memoryUsage counts the bytes in the bodies of all exchanges of one conversation, and
+// A bodyByteCounter counts the bytes in the bodies of all exchanges of one conversation, and
 // records whether the conversation has a slot of the limiter. If limiter is nil, nothing is counted
 // and there is no limit.
-type memoryUsage struct {
+type bodyByteCounter struct {
 	limiter *MemoryLimiter
 
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ type memoryUsage struct {
 // reserve waits for one; the timeouts of w are paused meanwhile. It returns errMemoryExceeded if
 // the conversation exceeds its limit, and the cause of w.ctx if the exchange ends during the wait.
 // The caller must then discard the bytes, but they remain counted until ReleaseMemory is called.
-func (h *memoryUsage) reserve(w *watchdog, n int) error {
+func (h *bodyByteCounter) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
 	}

@@ -25,8 +25,8 @@ type recorder struct {
 
 	isStream   bool // the body is an event stream, so that maxEvents applies
 	eventCount sse.EventCounter
-	maxEvents  int          // maximum number of events and comments in the body
-	memory     *memoryUsage // memory of the conversation
+	maxEvents  int              // maximum number of events and comments in the body
+	memory     *bodyByteCounter // memory of the conversation
 }
 
 // recordBody reads and records the body of the response. It returns nil if the body is complete,

@@ -103,7 +103,7 @@ func TestMalformedRequests(t *testing.T) {
 		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "Host", Value: "a b"}}}, `invalid Host "a b"`},
 	} {
 		_, err := c.Do(t.Context(), tc.r, StopWhen{})
-		var own *MeasurementError
+		var own *ClientSideError
 		if !errors.As(err, &own) || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%q: error = %v, want it to say %s", tc.r, err, tc.says)
 			continue

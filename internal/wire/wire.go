@@ -79,7 +79,7 @@ type Client struct {
 	cfg     Config
 	name    string              // base URL without secrets, for errors
 	started time.Time           // start of the conversation
-	memory  *memoryUsage        // shared by all Clients of the conversation
+	memory  *bodyByteCounter    // shared by all Clients of the conversation
 	idle    *reusableConnHolder // shared by all Clients of the conversation; nil if Config.KeepAlive is false
 }
 
@@ -104,7 +104,7 @@ func NewClient(cfg Config) (*Client, error) {
 	cfg.MaxBodyBytes = cmp.Or(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
 	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, DefaultMaxEvents)
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, DefaultMaxEventBytes)
-	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &memoryUsage{limiter: cfg.Memory}}
+	c := &Client{cfg: cfg, name: plainURL(&base), started: time.Now(), memory: &bodyByteCounter{limiter: cfg.Memory}}
 	if cfg.KeepAlive {
 		c.idle = &reusableConnHolder{}
 	}
@@ -171,24 +171,24 @@ type StopWhen struct {
 	Linger func(r spec.Response) (time.Duration, error)
 }
 
-// A MeasurementError means that the behavior of the target could not be measured, because of the
+// A ClientSideError means that the behavior of the target could not be measured, because of the
 // client or the network. It is never a finding about the target.
-type MeasurementError struct {
+type ClientSideError struct {
 	URL    string // base URL without user, password and query
 	Reason string // why the measurement failed, in one line
 	Err    error  // underlying error
 }
 
 // Error returns the base URL and the reason in one line.
-func (e *MeasurementError) Error() string { return e.URL + ": " + e.Reason }
+func (e *ClientSideError) Error() string { return e.URL + ": " + e.Reason }
 
 // Unwrap returns the underlying error.
-func (e *MeasurementError) Unwrap() error { return e.Err }
+func (e *ClientSideError) Unwrap() error { return e.Err }
 
 // Do sends one request and records the response until the response ends, exceeds a limit of the
 // Config, or meets a condition of the StopWhen. The Exchange shows what the server did, even if the
 // server closed the connection or sent nothing. If no HTTP response arrived, Response.Status is 0
-// and Response.End is the reason. An error is of type *MeasurementError and is caused by the client
+// and Response.End is the reason. An error is of type *ClientSideError and is caused by the client
 // or the network: an invalid request, no connection, a TLS failure, or a cancelled context.
 //
 // The request is sent as given, with a few exceptions. The request target is appended to the path
@@ -216,7 +216,7 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 }
 
 // Reach opens a connection to the server, with TLS if the base URL is https, and closes it. It
-// returns an error of type *MeasurementError if that fails or takes longer than Config.IdleTimeout.
+// returns an error of type *ClientSideError if that fails or takes longer than Config.IdleTimeout.
 func (c *Client) Reach(ctx context.Context) error {
 	conn, err := c.connect(ctx)
 	if err == nil {
@@ -247,7 +247,7 @@ func (c *Client) exchange(
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error of type *MeasurementError if resp ended because ctx, the context of
+// localError returns an error of type *ClientSideError if resp ended because ctx, the context of
 // the exchange, was cancelled, because the client used plain HTTP and the server TLS, or because
 // the server refused the TLS connection. Otherwise it returns nil.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
@@ -264,9 +264,9 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns a *MeasurementError with the base URL of the client. The argument why is the reason,
+// fail returns a *ClientSideError with the base URL of the client. The argument why is the reason,
 // and err is the underlying error.
-func (c *Client) fail(why string, err error) error { return &MeasurementError{c.name, why, err} }
+func (c *Client) fail(why string, err error) error { return &ClientSideError{c.name, why, err} }
 
 // A watchdog closes the connection of an exchange when a time limit is reached or the caller
 // cancels the exchange. It stores the reason as the cause of its context.

@@ -145,7 +145,7 @@ func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
 // fieldForSlot returns the first member of the object, at any depth, that carries the given slot.
 // Members are searched in the order of their names. fieldForSlot returns nil if no member carries
 // the slot.
-func (f *objectLayout) fieldForSlot(slot string) *objectField {
+func (f *objectEncoding) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {
 			return m

@@ -182,7 +182,7 @@ func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 }
 
 // fieldAt returns the member at a path of the object f, or nil if there is none.
-func fieldAt(f *objectLayout, path []string) *objectField {
+func fieldAt(f *objectEncoding, path []string) *objectField {
 	for _, m := range f.fields {
 		switch {
 		case m.name != path[0]:

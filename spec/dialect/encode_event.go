@@ -269,7 +269,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 
 // fieldText returns, as text, the value that the top-level member with the given name has in the
 // encoding of e, or "" if it has none.
-func (f *objectLayout) fieldText(name string, e *spec.Event) string {
+func (f *objectEncoding) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
 		return ""

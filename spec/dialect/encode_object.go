@@ -12,7 +12,7 @@ import (
 // appendJSON appends to dst the encoding of e as a compact JSON object, with members ordered by
 // name, and returns the result as out. hasContent reports whether at least one member has a value
 // from e, rather than a constant of the document.
-func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
+func (f *objectEncoding) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
 	for _, m := range f.fields {

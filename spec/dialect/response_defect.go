@@ -121,8 +121,8 @@ func (x PossibleDefect) Apply(o *Operation, status int, data []byte) ([]byte, bo
 	return data, false
 }
 
-// A defectiveValue is a frame or reply that violates one requirement.
-type defectiveValue struct {
+// A defectiveResponse is a frame or reply that violates one requirement.
+type defectiveResponse struct {
 	value       any    // the frame or reply
 	requirement string // id of the violated requirement
 	location    string // JSON pointer to the violation, with "*" for array indexes
@@ -130,8 +130,8 @@ type defectiveValue struct {
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. If
 // v is not a valid value of one of the variants, the iterator yields nothing.
-func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) iter.Seq[defectiveValue] {
-	return func(yield func(defectiveValue) bool) {
+func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) iter.Seq[defectiveResponse] {
+	return func(yield func(defectiveResponse) bool) {
 		w := matchVariant(variants, v)
 		if w == nil || w.validate(v) != nil {
 			return
@@ -152,7 +152,7 @@ func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) 
 // defectOf returns v, a frame or reply with exactly one violation, together with the requirement
 // and the location of the violation. ok is false if v matches none of the variants, or if it has no
 // violation or several.
-func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bool) {
+func (s *document) defectOf(variants []*variant, v any) (f defectiveResponse, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
 		return f, false
@@ -161,7 +161,7 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveValue, ok bo
 	if len(errs) != 1 {
 		return f, false
 	}
-	f = defectiveValue{value: v, requirement: cmp.Or(s.requirementOf(errs[0]), w.defaultRequirement)}
+	f = defectiveResponse{value: v, requirement: cmp.Or(s.requirementOf(errs[0]), w.defaultRequirement)}
 	for _, token := range errs[0].location {
 		if _, err := strconv.Atoi(token); err == nil {
 			token = "*"
@@ -266,7 +266,7 @@ func (w *variant) example(item, depth int) any {
 
 // example returns an example of an object with the layout f. The arguments are as in
 // [variant.example]. If depth exceeds maxDepth, the object is empty.
-func (f *objectLayout) example(item, depth int) map[string]any {
+func (f *objectEncoding) example(item, depth int) map[string]any {
 	out := map[string]any{}
 	if depth > maxDepth {
 		return out

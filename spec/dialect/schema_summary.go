@@ -103,7 +103,7 @@ func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 			}
 			form, required := UnknownEventForm{}, map[string]bool{}
 			for _, n := range withAllOf(w.node, 0) {
-				(&objectLayout{}).addMembers(n, required)
+				(&objectEncoding{}).addMembers(n, required)
 			}
 			for _, m := range w.layout.fields {
 				if required[m.name] && m.slot == "type" && m.isOpenText() {

@@ -29,7 +29,7 @@ type variant struct {
 	encloses           string           // the subject of the messages that a step encloses (x-encloses); "" for none
 	defaultRequirement string           // id of the requirement for violations to which no x-requirement inside applies
 	validate           func(any) error  // validates a decoded value against the schema
-	layout             *objectLayout    // how to encode an object of the variant
+	layout             *objectEncoding  // how to encode an object of the variant
 	cache              *validationCache // which values of the variant are valid
 }
 

@@ -24,8 +24,9 @@ type replicaHeartbeat struct {
 	client *redisClient  // separate, so that heartbeats do not wait for other calls; closed by leave
 	halt   chan struct{} // closed by tests to simulate the death of this replica
 
-	mu                    sync.Mutex
-	lastBeat, steadySince int64 // time of the last heartbeat and start of its series; see steadiness
+	mu          sync.Mutex
+	lastBeat    int64 // time of the last heartbeat by the clock of the Redis server, in Unix milliseconds
+	steadySince int64 // time since which no heartbeat was late, by the same clock; see steadiness
 }
 
 // beatScript records a heartbeat of a replica and returns the time of the server's clock in ms. Its
@@ -103,9 +104,9 @@ func (p *replicaHeartbeat) leave() {
 	_ = p.client.close() // no call is in progress
 }
 
-// An orphanClaims value holds the state that calls of ClaimOrphans share. Its lock is held during
+// An orphanClaimState value holds the state that calls of ClaimOrphans share. Its lock is held during
 // each call, so that calls do not overlap.
-type orphanClaims struct {
+type orphanClaimState struct {
 	mu           sync.Mutex
 	pendingToken string // token of a request whose reply was lost, to be sent again; "": none
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An objectLayout describes how to encode an object in a value of a variant. It lists the members
+// An objectEncoding describes how to encode an object in a value of a variant. It lists the members
 // that the schemas of the object describe.
-type objectLayout struct{ fields []*objectField } // by name
+type objectEncoding struct{ fields []*objectField } // by name
 
 // An objectField describes one member of an object: its types, the slot of [spec.Event] that it
 // carries, and how to encode it.
@@ -25,17 +25,17 @@ type objectField struct {
 	slotPointer    func(*spec.Event) *string // returns the field for slot; nil if there is no slot
 	fixedValue     any                       // value to encode if the slot is empty
 	hasFixedValue  bool
-	encodedDefault string        // fixedValue or else the empty value, as JSON
-	object         *objectLayout // the members of the value or, if isList, of its items; nil if there are none
-	variants       []*variant    // the variants of the parts that it holds; nil if it holds none
-	isList         bool          // the value is an array: of parts, or with a single item described by object
+	encodedDefault string          // fixedValue or else the empty value, as JSON
+	object         *objectEncoding // the members of the value or, if isList, of its items; nil if there are none
+	variants       []*variant      // the variants of the parts that it holds; nil if it holds none
+	isList         bool            // the value is an array: of parts, or with a single item described by object
 }
 
 // layoutOf returns the layout of the object at the given path in values of the variant. The
 // argument schemas holds all schemas that apply to the object. The argument depth is the nesting
 // depth of the object; if it exceeds maxDepth, the layout is empty.
-func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
-	f := &objectLayout{}
+func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectEncoding {
+	f := &objectEncoding{}
 	if depth > maxDepth {
 		return f
 	}
@@ -73,7 +73,7 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 
 // addMembers adds the members that the schema n describes to f.fields. It also sets required[name]
 // for each member that n requires. It does not follow the allOf of n.
-func (f *objectLayout) addMembers(n node, required map[string]bool) {
+func (f *objectEncoding) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
 	}
