@@ -64,8 +64,8 @@ func quotePairWith(quote func(string) string, got, want string) (quotedGot, quot
 
 // quotePairs formats the lists got and want for a message: each in brackets, with its items quoted.
 // Two items with the same index are quoted by quotePair, which makes their difference visible; if
-// one list is shorter, its missing items count as "". At most maxShownItems items of a list are shown, followed by the number of items that are left
-// out.
+// one list is shorter, its missing items count as "". At most maxShownItems items of a list are
+// shown, followed by the number of items that are left out.
 func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 	textAt := func(texts []string, i int) string {
 		if i < len(texts) {

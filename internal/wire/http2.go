@@ -62,8 +62,9 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 }
 
 // httpRequest returns m as a request for package http2. It omits the connection-specific fields,
-// such as Connection, that HTTP/2 does not allow (RFC 9113 section 8.2.2). The context of w cancels the request, and sending the body restarts
-// the idle timeout of w. The path of m is sent unchanged.
+// such as Connection, that HTTP/2 does not allow (RFC 9113 section 8.2.2). The context of w cancels
+// the request, and sending the body restarts the idle timeout of w. The path of m is sent
+// unchanged.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,

@@ -109,10 +109,11 @@ func (b *bucket) doAndClose(ctx context.Context, method, path string, header htt
 }
 
 // do sends a signed request for the object at path, which is relative to the bucket, and returns
-// the response. It returns an error if the status is not 2xx; the error wraps fs.ErrNotExist if there
-// is no such object. If the status is 5xx or 429, or if the service cannot be reached, do repeats
-// the request; it makes at most maxAttempts attempts. The caller must close the body of the response. The header must not be nil;
-// do adds the field X-Amz-Content-Sha256 to it. A nil body means that the request has no body.
+// the response. It returns an error if the status is not 2xx; the error wraps fs.ErrNotExist if
+// there is no such object. If the status is 5xx or 429, or if the service cannot be reached, do
+// repeats the request; it makes at most maxAttempts attempts. The caller must close the body of the
+// response. The header must not be nil; do adds the field X-Amz-Content-Sha256 to it. A nil body
+// means that the request has no body.
 func (b *bucket) do(
 	ctx context.Context, method, path string, header http.Header, body []byte,
 ) (*http.Response, error) {
