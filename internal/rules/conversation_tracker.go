@@ -35,7 +35,7 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 			failedWhileBusy := a.threadBusy && a.failure.Kind != "" && a.failure.Status != "canceled" && a.text() == ""
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
 			inconclusive := failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail() ||
-				a.skipsPendingInput && !a.inventsResult()
+				a.skipsPendingInput && !a.mistakesPrompt()
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 				judge(p, a)
 			}
@@ -43,10 +43,12 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 	})
 }
 
-// inventsResult reports whether the target repeats the result of a client tool in the text of the run
-// although the request contains none.
-func (a *assembledRun) inventsResult() bool {
-	return strings.HasPrefix(a.text(), "tool said: ") && len(a.toolResults()) == 0
+// mistakesPrompt reports whether the target repeats the prompt of the run as if it were the result
+// of a client tool. Other results that the request does not contain may come from a framework, which
+// adds one to each call that was left open.
+func (a *assembledRun) mistakesPrompt() bool {
+	prompt, ok := a.request.Prompt()
+	return ok && a.text() == "tool said: "+prompt
 }
 
 // isToFail reports whether the prompt of the run asks for a failure.
