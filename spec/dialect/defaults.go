@@ -89,7 +89,7 @@ func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 // the document allows it (x-snapshots). If it does not, SnapshotStatus returns "".
 func (o *Operation) SnapshotStatus(k spec.Kind) string {
 	for _, w := range o.frameVariants {
-		if m := w.layout.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
+		if m := w.encoding.fieldForSlot("status"); m != nil && w.kind == k && w.node.get("x-snapshots").value == true {
 			return slotText(m.fixedValue)
 		}
 	}
@@ -139,7 +139,7 @@ func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
 	if w == nil {
 		return nil
 	}
-	return w.layout.fieldForSlot(slot)
+	return w.encoding.fieldForSlot(slot)
 }
 
 // fieldForSlot returns the first member of the object, at any depth, that carries the given slot.

@@ -166,7 +166,7 @@ func sameText(a, b string) bool {
 // parts of that kind have parts themselves.
 func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	for _, site := range w.slots {
-		if m := fieldAt(w.layout, site.path); m != nil {
+		if m := fieldAt(w.encoding, site.path); m != nil {
 			*slotField(e, site.slot) = drawValue(t, site.slot, m)
 		}
 	}

@@ -102,7 +102,7 @@ func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 	depends, status := false, ""
 	for _, w := range o.frameVariants {
-		m := w.layout.fieldForSlot("status")
+		m := w.encoding.fieldForSlot("status")
 		if w.kind != spec.RunEnd || m == nil {
 			continue
 		}
@@ -189,7 +189,7 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	}
 	head := sse.Frame{}
 	if o.eventField != "" {
-		head.Event = w.layout.fieldText(o.eventField, frame)
+		head.Event = w.encoding.fieldText(o.eventField, frame)
 	}
 	if o.cursorAsID {
 		head.ID, head.HasID = e.Cursor, e.Cursor != ""
@@ -202,7 +202,7 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	if len(dst) > begin {
 		dst = dst[:len(dst)-1] // drop the blank line: the data follows
 	}
-	dst, _ = w.layout.appendJSON(append(dst, "data: "...), frame) // compact JSON is one line
+	dst, _ = w.encoding.appendJSON(append(dst, "data: "...), frame) // compact JSON is one line
 	return append(dst, "\n\n"...), nil
 }
 
@@ -263,7 +263,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
 	}
-	dst, _ = w.layout.appendJSON(dst, e)
+	dst, _ = w.encoding.appendJSON(dst, e)
 	return dst
 }
 

@@ -35,7 +35,7 @@ func TestNumbersInSlots(t *testing.T) {
 
 // encode returns the encoding of e as a decoded JSON object. It panics if the encoding is not JSON.
 func (w *variant) encode(e spec.Event) map[string]any {
-	data, _ := w.layout.appendJSON(nil, &e)
+	data, _ := w.encoding.appendJSON(nil, &e)
 	v, err := decode(data)
 	if err != nil {
 		panic(err)

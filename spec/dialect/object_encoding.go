@@ -31,10 +31,10 @@ type objectField struct {
 	isList         bool            // the value is an array: of parts, or with a single item described by object
 }
 
-// layoutOf returns the layout of the object at the given path in values of the variant. The
+// encodingOf returns the encoding of the object at the given path in values of the variant. The
 // argument schemas holds all schemas that apply to the object. The argument depth is the nesting
-// depth of the object; if it exceeds maxDepth, the layout is empty.
-func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectEncoding {
+// depth of the object; if it exceeds maxDepth, the encoding is empty.
+func (w *variant) encodingOf(schemas []node, path []string, depth int) *objectEncoding {
 	f := &objectEncoding{}
 	if depth > maxDepth {
 		return f
@@ -60,11 +60,11 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectEnco
 		if m.firstKeyword("x-parts").text() == "single" {
 			m.isList = true
 			items := withAllOf(m.firstKeyword("items"), 0)
-			m.object = w.layoutOf(items, append(slices.Clone(m.path), "*"), depth+1)
+			m.object = w.encodingOf(items, append(slices.Clone(m.path), "*"), depth+1)
 			continue
 		}
 		if m.firstKeyword("properties").exists() {
-			m.object = w.layoutOf(m.schemas, m.path, depth+1)
+			m.object = w.encodingOf(m.schemas, m.path, depth+1)
 		}
 	}
 	slices.SortFunc(f.fields, func(a, b *objectField) int { return strings.Compare(a.name, b.name) })

@@ -261,10 +261,10 @@ func (w *variant) example(item, depth int) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return exampleText([]node{w.node})
 	}
-	return w.layout.example(item, depth)
+	return w.encoding.example(item, depth)
 }
 
-// example returns an example of an object with the layout f. The arguments are as in
+// example returns an example of an object with the encoding f. The arguments are as in
 // [variant.example]. If depth exceeds maxDepth, the object is empty.
 func (f *objectEncoding) example(item, depth int) map[string]any {
 	out := map[string]any{}

@@ -105,7 +105,7 @@ func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 			for _, n := range withAllOf(w.node, 0) {
 				(&objectEncoding{}).addMembers(n, required)
 			}
-			for _, m := range w.layout.fields {
+			for _, m := range w.encoding.fields {
 				if required[m.name] && m.slot == "type" && m.isOpenText() {
 					form.TypeMember = m.name
 					delete(required, m.name)

@@ -38,7 +38,7 @@ var simpleKeywords = []string{
 }
 
 // newValidationCache returns an empty cache for the values of a variant. The argument f is the
-// layout of the variant, and schemas has all schemas that apply to its values as a whole.
+// encoding of the variant, and schemas has all schemas that apply to its values as a whole.
 func newValidationCache(f *objectEncoding, schemas []node) *validationCache {
 	m := &validationCache{boundedMembers: map[string]valueBounds{}, entries: map[string][]string{}}
 	dependent := map[string]bool{}

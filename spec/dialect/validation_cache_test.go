@@ -39,7 +39,7 @@ func TestMemoAgreesWithTheValidator(t *testing.T) {
 }
 
 func memberNames(w *variant) (names []string) {
-	for _, f := range w.layout.fields {
+	for _, f := range w.encoding.fields {
 		names = append(names, f.name)
 	}
 	return names

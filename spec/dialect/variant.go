@@ -29,7 +29,7 @@ type variant struct {
 	encloses           string           // the subject of the messages that a step encloses (x-encloses); "" for none
 	defaultRequirement string           // id of the requirement for violations to which no x-requirement inside applies
 	validate           func(any) error  // validates a decoded value against the schema
-	layout             *objectEncoding  // how to encode an object of the variant
+	encoding           *objectEncoding  // how to encode an object of the variant
 	cache              *validationCache // which values of the variant are valid
 }
 
@@ -142,8 +142,8 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	// What answers an interrupt follows the messages.
 	sort.SliceStable(w.parts, func(i, j int) bool { return w.parts[i].rank() < w.parts[j].rank() })
 	w.constants = constantSlotsOf(w)
-	w.layout = w.layoutOf(withAllOf(n, 0), nil, 0)
-	w.cache = newValidationCache(w.layout, withAllOf(n, 0))
+	w.encoding = w.encodingOf(withAllOf(n, 0), nil, 0)
+	w.cache = newValidationCache(w.encoding, withAllOf(n, 0))
 	s.variantCache[cacheKey] = w
 	return w
 }
