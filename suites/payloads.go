@@ -28,6 +28,9 @@ var payloadScenarios = []Scenario{
 		Name: "payloads-interrupts", Doc: "JSON objects of many kinds in interrupts, answered with texts of many kinds",
 		Capability: "interrupt", Templates: needsInterrupt.Templates, Kinds: needsInterrupt.Kinds, Run: runPayloadsOfInterrupts,
 	}, {
+		Name: "payloads-after", Doc: "long texts and tool arguments of many kinds, after each kind of turn",
+		Capability: "text", Templates: promptTemplates, Run: runPayloadsAfterTurns,
+	}, {
 		Name: "memory", Doc: "recall after each kind of turn, in one thread",
 		Capability: "recall", Templates: promptTemplates, Run: runMemory,
 	}, {
@@ -281,6 +284,47 @@ func runPayloadsOfTools(t *Conversation) {
 	c.tryInNewThread(func() { c.askClientTool(c.object(), longText(c.word(), rareLength)) })
 	c.tool = "lookup" // as the server's own tool, which a server may refuse
 	c.tryInNewThread(func() { c.askClientTool(c.object(), c.word()) })
+}
+
+// runPayloadsAfterTurns plays the payloads-after scenario. For each of the [beforeValues] that the
+// target supports, it plays the turn in a new thread, asks for a long text and for a tool call, and
+// plays the turn again. After a pause, it asks in each of these threads for a text with other words
+// and for the previous message. A buffer or a flag that is not reset after the turn may affect these
+// replies. The pause gives the server time to notice that the client has left a stream.
+func runPayloadsAfterTurns(t *Conversation) {
+	c, ok := newPayloadPlayer(t, "after")
+	if !ok {
+		return
+	}
+	text := textGenerator{"several texts and a long one", func(word string) string {
+		var texts []string
+		for _, s := range joinedSamples() {
+			texts = append(texts, s.make(word))
+		}
+		return strings.Join(append(texts, longText(word, 4500)), "\n")
+	}}
+	if !c.target.fitsInPrompt(text) {
+		return
+	}
+	objects := objectSamples()
+	var threads []string
+	for _, turn := range beforeValues {
+		if turn.apply == nil || !c.target.supports(turn.needs) {
+			continue
+		}
+		c.Thread = c.NewID()
+		turn.apply(c)
+		c.ask("text", text.make(c.word()))
+		c.askIfSupported("tool", objects[len(objects)-1].make(c.word()))
+		turn.apply(c)
+		threads = append(threads, c.Thread)
+	}
+	c.Sleep(silence)
+	for _, thread := range threads {
+		c.Thread = thread
+		c.ask("text", text.make(c.word()))
+		c.askIfSupported("recall", "")
+	}
 }
 
 // emptyPayloads are payloads of interrupts, as JSON text, that an incorrect server may treat as the
