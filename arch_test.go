@@ -31,7 +31,7 @@ var allowedImports = map[string]struct {
 	"internal/redact":        {nil, "it removes secrets from text of any origin"},
 	"internal/sse":           {nil, "it encodes and decodes frames, whatever they contain"},
 	"internal/transcript":    {[]string{"internal/textfile", "internal/redact", "spec", "golang.org/x/net", "golang.org/x/tools"}, "it reads and writes recordings without interpreting them"},
-	"internal/wire":          {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol might tolerate violations"},
+	"internal/wire":          {[]string{"spec", "internal/printable", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol might tolerate violations"},
 	"reference":              {[]string{"spec", "spec/dialect", "internal/state", "internal/files", "internal/speech", "internal/identity", "internal/metrics", "github.com/google/uuid"}, "a server must be written from the documents, not from the checks"},
 	"internal/state":         {nil, "it stores events without interpreting them"},
 	"internal/state/durable": {[]string{"internal/state", "modernc.org/sqlite", "modernc.org/sqlite/lib", "github.com/gomodule/redigo"}, "it is the only package that depends on databases"},

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -95,9 +94,6 @@ func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {
 			return ""
-		}
-		if errors.Is(r.End, spec.ErrTruncated) {
-			return "no response: the connection was closed"
 		}
 		return boundedText([]byte(spec.DescribeNoResponse(r.End)), maxBodyExcerpt)
 	}

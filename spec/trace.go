@@ -215,15 +215,17 @@ func DescribeOverrun(end error) string {
 	return ""
 }
 
-// DescribeNoResponse returns a clause, such as "no response after 30s" or "no response: the server
-// sent nothing for 15s", that says why there is no response. The argument end is the error with
-// which the exchange ended. If it is nil, DescribeNoResponse returns only "no response".
+// DescribeNoResponse returns the reason why an exchange has no response, such as "no response after
+// 30s" or "no response: the server sent nothing for 15s". The argument end is the error with which
+// the exchange ended. If end is nil, the reason is unknown, and the result is "no response".
 func DescribeNoResponse(end error) string {
 	overrun := DescribeOverrun(end)
 	after, isTime := strings.CutPrefix(overrun, "had not ended")
 	switch {
 	case end == nil:
 		return "no response"
+	case errors.Is(end, ErrTruncated):
+		return "no response: the connection was closed"
 	case isTime:
 		return "no response" + after
 	case overrun != "":

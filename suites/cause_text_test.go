@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// TestEndpointURLs checks that the URLs in messages about a dialect without paths are those that are
-// requested, with no slash appended.
+// TestEndpointURLs checks that the URLs in messages about a dialect without paths are those that
+// are requested, with no slash appended.
 func TestEndpointURLs(t *testing.T) {
 	agui, err := dialect.Open("agui")
 	if err != nil {
@@ -57,8 +57,8 @@ func TestRouteInBaseURL(t *testing.T) {
 	}
 }
 
-// TestElapsedTime checks that a test run which continues others ends when they have used up the time,
-// and that the reason names the whole time.
+// TestElapsedTime checks that a test run which continues others ends when they have used up the
+// time, and that the reason names the whole time.
 func TestElapsedTime(t *testing.T) {
 	agkit, err := dialect.Open("agkit")
 	if err != nil {
@@ -73,8 +73,8 @@ func TestElapsedTime(t *testing.T) {
 	}
 }
 
-// TestSimilarDialect checks how large the share of valid events must be for a stream to look like one
-// of another dialect.
+// TestSimilarDialect checks how large the share of valid events must be for a stream to look like
+// one of another dialect.
 func TestSimilarDialect(t *testing.T) {
 	own, err := dialect.Open("agentscope")
 	if err != nil {

@@ -237,9 +237,9 @@ func (t *Target) checkCredentials() error {
 	return nil
 }
 
-// RejectsOtherUser reports whether the server seems to reject the credentials of [spec.OtherUser]: in
-// the conversation p, the status of each response to that user is 401, and a finding of r, a check
-// result of p, refers to such a response.
+// RejectsOtherUser reports whether the server seems to reject the credentials of [spec.OtherUser]:
+// in the conversation p, the status of each response to that user is 401, and a finding of r, a
+// check result of p, refers to such a response.
 func RejectsOtherUser(p ScenarioResult, r spec.CheckResult) bool {
 	isOther := func(x spec.Exchange) bool { return x.Request.Principal == spec.OtherUser }
 	for _, x := range p.Trace.Exchanges {

@@ -96,10 +96,10 @@ func (t *Conversation) completeExchange(
 }
 
 // recordCost adds the decoded size of response r to the totals of budget and returns nil. If
-// guard.tripped is set, it also counts r as a response that exceeded a limit. However, if the budget
-// is used up and the body would have to be decoded, recordCost only returns the reason why no more
-// requests may be sent, with which the caller must call [abandon]. recordCost may set r.End; see
-// [Conversation.checkDecodedSize].
+// guard.tripped is set, it also counts r as a response that exceeded a limit. However, if the
+// budget is used up and the body would have to be decoded, recordCost only returns the reason why
+// no more requests may be sent, with which the caller must call [abandon]. recordCost may set
+// r.End; see [Conversation.checkDecodedSize].
 func (t *Conversation) recordCost(r *spec.Response, budget *responseSizeBudget, guard eventSizeGuard) error {
 	size, stopped := t.checkDecodedSize(r, budget)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// TestForeignEvents checks that a recording is foreign only if none of its streams has the events of
-// the dialect, whether or not the dialect allows unknown events.
+// TestForeignEvents checks that a recording is foreign only if none of its streams has the events
+// of the dialect, whether or not the dialect allows unknown events.
 func TestForeignEvents(t *testing.T) {
 	const (
 		agkit = "data: {\"type\":\"text\",\"content\":\"x\"}\n\n"

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -91,8 +92,8 @@ type sharedRunState struct {
 	openStreams chan struct{} // contains an element for each open stream of the user; nil: the stream limit is unknown
 }
 
-// A responseSizeBudget adds up the sizes of the responses of one kind, streams or other replies, and
-// decides when to stop sending requests for that kind. Its methods may be called concurrently.
+// A responseSizeBudget adds up the sizes of the responses of one kind, streams or other replies,
+// and decides when to stop sending requests for that kind. Its methods may be called concurrently.
 type responseSizeBudget struct {
 	kind    string                  // "stream" or "reply"
 	max     responseVolume          // limit on the total size of all responses of the kind
@@ -183,7 +184,7 @@ func (e *responseSizeBudget) record(end error, size responseVolume) {
 func (c Cause) overrunText(t Target) (message, advice string) {
 	o := c.exchange
 	if c.Kind == symptomEventTooLarge {
-		limit := wire.FormatBytes(cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes))
+		limit := printable.Bytes(cmp.Or(t.MaxEventBytes, dialect.MaxEventBytes))
 		return fmt.Sprintf("the first event of %s has more than %s, the limit of --max-event", o.operation, limit),
 			"if events may be that large, raise --max-event of streamassay run or lint"
 	}
@@ -207,7 +208,7 @@ func (c Cause) overrunText(t Target) (message, advice string) {
 type eventTooLargeError int
 
 func (e eventTooLargeError) Error() string {
-	return fmt.Sprintf("sent an event of more than %s, the limit of --max-event", wire.FormatBytes(int(e)))
+	return fmt.Sprintf("sent an event of more than %s, the limit of --max-event", printable.Bytes(int(e)))
 }
 
 // isOverLimit reports whether end, the error with which a response ended, means that the response
@@ -221,8 +222,8 @@ func isOverLimit(end error) bool {
 func (e *responseSizeBudget) stopCause() error { return context.Cause(e.stopped) }
 
 // withContext returns a copy of parent that is also done when no more requests for the budget's
-// kind of response are to be sent. Its cause is then the result of [responseSizeBudget.stopCause]. The
-// caller must call stop when the request is done.
+// kind of response are to be sent. Its cause is then the result of [responseSizeBudget.stopCause].
+// The caller must call stop when the request is done.
 func (e *responseSizeBudget) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })

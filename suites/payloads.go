@@ -289,16 +289,17 @@ func runPayloadsOfTools(t *Conversation) {
 // runPayloadsAfterTurns plays the payloads-after scenario. For each of the [beforeValues] that the
 // target supports, it plays the turn in a new thread, asks for a long text and for a tool call, and
 // plays the turn again. After a pause, it asks in each of these threads for a text with other words
-// and for the previous message. A buffer or a flag that is not reset after the turn may affect these
-// replies. The pause gives the server time to notice that the client has left a stream.
+// and for the previous message. A buffer or a flag that is not reset after the turn may affect
+// these replies. The pause gives the server time to notice that the client has left a stream.
 func runPayloadsAfterTurns(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "after")
 	if !ok {
 		return
 	}
+	joined := joinedSamples()
 	text := textGenerator{"several texts and a long one", func(word string) string {
 		var texts []string
-		for _, s := range joinedSamples() {
+		for _, s := range joined {
 			texts = append(texts, s.make(word))
 		}
 		return strings.Join(append(texts, longText(word, 4500)), "\n")

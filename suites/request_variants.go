@@ -158,8 +158,9 @@ func (t *Conversation) sendAndReadAgain(r spec.Request) {
 	}
 }
 
-// omitRunID sends a prompt with a run id and then, in the same thread, one without. It sends nothing
-// if the dialect's document requires a run id. The server must choose a new id for the second run.
+// omitRunID sends a prompt with a run id and then, in the same thread, one without. It sends
+// nothing if the dialect's document requires a run id. The server must choose a new id for the
+// second run.
 func (t *Conversation) omitRunID() {
 	t.Thread, t.Run = t.NewID(), ""
 	if !t.isValid("prompt", t.PromptEvent("text", "one")) {

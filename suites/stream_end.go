@@ -58,7 +58,7 @@ func untilStillOpen() (time.Duration, error) {
 func (t *Conversation) afterRunEnd(
 	r spec.Request, leave func() (time.Duration, error),
 ) func(spec.Response) (time.Duration, error) {
-	end := t.dialect.NewRunEndFinder(r)
+	end := t.dialect.NewRunEndDetector(r)
 	if end == nil {
 		return nil
 	}

@@ -54,9 +54,9 @@ type Target struct {
 	Scenarios []Scenario
 
 	// Checks judge all conversations, in addition to the checks of the dialect. The id of each
-	// check must be unique. The requirements of a planned check contain the levels and the texts for
-	// reports. A planned check without requirements gets one of level MUST, with the id and the title
-	// of the check.
+	// check must be unique. The requirements of a planned check contain the levels and the texts
+	// for reports. A planned check without requirements gets one of level MUST, with the id and the
+	// title of the check.
 	Checks []spec.PlannedCheck
 
 	Confirm       bool          // repeat scenarios that have findings, to mark intermittent findings
@@ -270,9 +270,9 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).PlannedChecks) > 0
 }
 
-// plan returns the planned checks of the dialect and of t.Checks to evaluate in scenario s. It omits
-// those that t.Skip matches. If t.Only is not empty and does not match the name of s, plan returns
-// only the planned checks that t.Only matches.
+// plan returns the planned checks of the dialect and of t.Checks to evaluate in scenario s. It
+// omits those that t.Skip matches. If t.Only is not empty and does not match the name of s, plan
+// returns only the planned checks that t.Only matches.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.PlannedChecks = append(all.PlannedChecks, t.ownPlannedChecks()...)

@@ -17,8 +17,8 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// A streamRequest is one event stream to read, as decoded from the JSON object on a line of standard
-// input.
+// A streamRequest is one event stream to read, as decoded from the JSON object on a line of
+// standard input.
 type streamRequest struct {
 	Job      int               `json:"job"`  // number of the job, which the result repeats
 	Kind     string            `json:"kind"` // "again": the client reconnects; "once": it does not; see ending

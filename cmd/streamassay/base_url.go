@@ -76,9 +76,9 @@ var connectionHeaders = []string{
 }
 
 // parseHeaders parses header fields, one per line, of the form 'Name: value'. It returns a usage
-// error if a line is invalid, sets one of [connectionHeaders], or has a credential that is empty. The
-// error begins with flag, the name of the flag or field that holds the lines, and does not contain
-// header values, which may be secrets.
+// error if a line is invalid, sets one of [connectionHeaders], or has a credential that is empty.
+// The error begins with flag, the name of the flag or field that holds the lines, and does not
+// contain header values, which may be secrets.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag

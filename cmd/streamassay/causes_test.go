@@ -145,8 +145,8 @@ func TestCauseOfDefaultCredential(t *testing.T) {
 	}
 }
 
-// TestRejectedOtherUser checks that the report advises to check --other-header if the server rejects
-// the credentials of the second user.
+// TestRejectedOtherUser checks that the report advises to check --other-header if the server
+// rejects the credentials of the second user.
 func TestRejectedOtherUser(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, t.TempDir(), "serve", "--dialect", "runs", "--user", "ada:token-of-ada")

@@ -35,7 +35,8 @@ func checkCommand(root *cobra.Command, args []string) error {
 }
 
 // checkBoolFlags returns a usage error if one of args, up to the first "--", is a boolean flag of
-// cmd, and the next one is "true" or "false", which would otherwise be taken for a file or a target.
+// cmd, and the next one is "true" or "false", which would otherwise be taken for a file or a
+// target.
 func checkBoolFlags(cmd *cobra.Command, args []string) error {
 	for i, arg := range args[:max(len(args)-1, 0)] {
 		value := args[i+1]
@@ -51,8 +52,8 @@ func checkBoolFlags(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// checkDashes returns a usage error if one of args, up to the first "--", begins with a dash that is
-// not a hyphen, which word processors and web pages put in the place of hyphens.
+// checkDashes returns a usage error if one of args, up to the first "--", begins with a dash that
+// is not a hyphen, which word processors and web pages put in the place of hyphens.
 func checkDashes(args []string) error {
 	for _, arg := range args {
 		name := strings.TrimLeft(arg, "-\u2010\u2011\u2012\u2013\u2014\u2212")

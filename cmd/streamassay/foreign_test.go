@@ -51,7 +51,8 @@ var foreigners = []foreigner{
 		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked for the previous prompt in the new conversation ".*", got .*; expected the text "nothing"`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of unknown names are allowed, but a plain prompt must be answered with known ones.
 		{name: "other-words", breaks: "agkit.event.text", says: `^the stream that answers a plain prompt contains no text; `},
-		// A stream that breaks off is a correct report of a failure, so only other prompts have a finding.
+		// A stream that breaks off is a correct report of a failure, so only other prompts have a
+		// finding.
 		{name: "cut", breaks: "agkit.http.post", says: `^the response to a valid request is truncated \(the connection was closed before the end of the body\)`},
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^stream closed while call "call-\w+" was open; `, also: "agkit.order.result-after-end"},
 	}},
@@ -117,7 +118,8 @@ var foreigners = []foreigner{
 			"--header", "Authorization: Bearer ada", "--other-header", "Authorization: Bearer bob",
 		},
 		ways: []way{
-			// If every request is refused, so is every optional member, and for another reason than the documented one.
+			// If every request is refused, so is every optional member, and for another reason than
+			// the documented one.
 			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^valid request: got status 422`, also: `
 				runs.create.status-202
 				runs.create.user-text-form runs.create.user-array-form runs.create.user-extras runs.create.assistant-accept
@@ -137,9 +139,9 @@ var foreigners = []foreigner{
 }
 
 // TestForeigners checks that a foreigner that follows its protocol, in one way or another, has no
-// findings, and that a foreigner that violates the protocol in one way fails because of that way and for no other
-// reason. Unless the environment variable ALL_VERSIONS is set, two of three variants are left out, and
-// five of six of the ways that do not show in refusals.
+// findings, and that a foreigner that violates the protocol in one way fails because of that way
+// and for no other reason. Unless the environment variable ALL_VERSIONS is set, two of three
+// variants are left out, and five of six of the ways that do not show in refusals.
 func TestForeigners(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -255,8 +257,8 @@ func (f foreigner) playVariant(t *testing.T, python, variant string) verdicts {
 	return f.play(t, f.start(t, python, "--variant", variant), args...)
 }
 
-// playWay is like playVariant with a server that violates its protocol in the given way. The scenario
-// of invalid requests is played only if the way shows in those.
+// playWay is like playVariant with a server that violates its protocol in the given way. The
+// scenario of invalid requests is played only if the way shows in those.
 func (f foreigner) playWay(t *testing.T, python string, w way) verdicts {
 	t.Helper()
 	address := f.start(t, python, "--break", w.name)

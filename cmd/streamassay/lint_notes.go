@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/redact"
-	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -42,7 +42,7 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, maxEvent int) (no
 	case streams && !slices.ContainsFunc(p.Trace.Exchanges, hasBody):
 		notes = append(notes, "contains no event: the body of the response is empty")
 	case streams && !p.Evaluation.Recognized && beginsTooLarge(p, maxEvent):
-		limit := wire.FormatBytes(maxEvent)
+		limit := printable.Bytes(maxEvent)
 		notes = append(notes, fmt.Sprintf("the first event has more than %s, the limit of --max-event", limit))
 	case streams && !p.Evaluation.Recognized:
 		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
@@ -55,7 +55,8 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, maxEvent int) (no
 // hasBody reports whether the response of x has a body that is not empty.
 func hasBody(x spec.Exchange) bool { return len(x.Response.Body) > 0 }
 
-// beginsTooLarge reports whether the first frame in the recording of p has more than maxEvent bytes.
+// beginsTooLarge reports whether the first frame in the recording of p has more than maxEvent
+// bytes.
 func beginsTooLarge(p suites.ScenarioResult, maxEvent int) bool {
 	for e := range p.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetFacts{}, maxEvent) {
 		if e.IsFrame() {

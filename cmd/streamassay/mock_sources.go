@@ -208,11 +208,7 @@ func (l loadedSources) printForeign(out io.Writer, dialects []*dialect.Dialect) 
 			continue // ignored, which has been printed
 		}
 		d := dialects[i]
-		d.CompleteRequests(&t.Trace)
-		t.StripBasePath(t.Target)
-		t.StripBasePath(d.Base)
-		d.UseEndpoint(&t.Trace)
-		if like, _ := suites.ForeignEvents(d, t.Trace); like != "" {
+		if like, _ := suites.ForeignEvents(d, replay.RelativeTrace(t, d)); like != "" {
 			fmt.Fprintf(out, "%s: %s\n", t.Name, foreignEventsText(d, like))
 			found = true
 		}

@@ -136,8 +136,8 @@ func TestProxyCommandFails(t *testing.T) {
 	}
 }
 
-// TestProxyInterrupted checks that a signal ends the COMMAND of a proxy, and that the report is then
-// marked incomplete and has the exit code of the signal.
+// TestProxyInterrupted checks that a signal ends the COMMAND of a proxy, and that the report is
+// then marked incomplete and has the exit code of the signal.
 func TestProxyInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -208,9 +208,9 @@ func TestProxyPaths(t *testing.T) {
 	}
 }
 
-// TestProxyTLS checks what a proxy says of a server with TLS: if its certificate is not trusted, the
-// advice names only flags that proxy has; if it closes connections without TLS, the advice is to use
-// TLS.
+// TestProxyTLS checks what a proxy says of a server with TLS: if its certificate is not trusted,
+// the advice names only flags that proxy has; if it closes connections without TLS, the advice is
+// to use TLS.
 func TestProxyTLS(t *testing.T) {
 	t.Parallel()
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -297,8 +297,8 @@ func TestMarkOtherUsers(t *testing.T) {
 	}
 }
 
-// TestProxiedLimits checks that a conversation beyond the limit is left out, also if an earlier state
-// of it was below the limit, and that another conversation is kept completely.
+// TestProxiedLimits checks that a conversation beyond the limit is left out, also if an earlier
+// state of it was below the limit, and that another conversation is kept completely.
 func TestProxiedLimits(t *testing.T) {
 	t.Parallel()
 	var s proxiedConversations

@@ -13,8 +13,8 @@ import (
 )
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
-// or not to their end, and a note if no request to target s was attempted. It also marks the report as
-// incomplete if one of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
+// or not to their end, and a note if no request to target s was attempted. It also marks the report
+// as incomplete if one of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
 func incompleteNotes(
 	ctx context.Context, s suites.Target, parts []suites.ScenarioResult, report *reports.Report,
 ) (all []string) {
@@ -71,8 +71,8 @@ func unplayedReason(ctx context.Context, s suites.Target, parts []suites.Scenari
 }
 
 // adviseAboutProxy adds that proxies are not used to the advice of each cause that means that the
-// target at base is unreachable. It does so only if base is not a loopback address and env, which is
-// like [os.Getenv], has a proxy for its scheme.
+// target at base is unreachable. It does so only if base is not a loopback address and env, which
+// is like [os.Getenv], has a proxy for its scheme.
 func adviseAboutProxy(env func(string) string, base *url.URL, causes []reports.Cause) {
 	variable := strings.ToUpper(base.Scheme) + "_PROXY"
 	if env(variable) == "" {

@@ -244,7 +244,8 @@ var wrongToo = []wrong{
 	{"help run lint", `run has no subcommand "lint"`},
 }
 
-// wrongOutputs lists invalid invocations in which an output would overwrite an input or another output.
+// wrongOutputs lists invalid invocations in which an output would overwrite an input or another
+// output.
 var wrongOutputs = []wrong{
 	{"lint plain.sse --dialect agkit --report json=./plain.sse", "--report json=./plain.sse would overwrite the input plain.sse"},
 	{"lint . --dialect agkit --report json=plain.sse", "--report json=plain.sse would overwrite the input plain.sse"},

@@ -49,11 +49,11 @@ const maxExpectationBytes = 1 << 20
 
 // LoadExpectations reads expectations in YAML or JSON from r. An empty text yields the zero value.
 // It returns an error if r fails, if the text is larger than 1 MiB or malformed, if the text is not
-// empty but has no field with a value, if a field is unknown or has an invalid value, or if a server
-// of the given dialects can never receive one of the expected calls. It also returns an error if a
-// call has neither a name nor a field that selects requests, unless it is the only one and states a
-// number. The error begins with name, the name of the file, and the line, such as "expect.yaml:3:
-// ", or with name alone if the line is unknown.
+// empty but has no field with a value, if a field is unknown or has an invalid value, or if a
+// server of the given dialects can never receive one of the expected calls. It also returns an
+// error if a call has neither a name nor a field that selects requests, unless it is the only one
+// and states a number. The error begins with name, the name of the file, and the line, such as
+// "expect.yaml:3: ", or with name alone if the line is unknown.
 func LoadExpectations(name string, r io.Reader, dialects []*dialect.Dialect) (x Expectations, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectationBytes+1))
 	if err != nil {

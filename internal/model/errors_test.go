@@ -167,8 +167,8 @@ func TestSlowIsNotSilent(t *testing.T) {
 	}
 }
 
-// TestNoAPIKey checks that the error of a run states that no API key was sent, if the model's server
-// requires one.
+// TestNoAPIKey checks that the error of a run states that no API key was sent, if the model's
+// server requires one.
 func TestNoAPIKey(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()

@@ -253,8 +253,8 @@ type serverHistory struct {
 }
 
 // hidden returns a value for Mutant.defect that gives a server the defect d under the given
-// condition: a response has the defect if condition.holds returns true for the conditionFacts of its run.
-// The middleware calls occurred when a response has the defect.
+// condition: a response has the defect if condition.holds returns true for the conditionFacts of
+// its run. The middleware calls occurred when a response has the defect.
 func hidden(condition defectCondition, d conditionalDefect) func(occurred func()) middleware {
 	return func(occurred func()) middleware {
 		return func(next dialectHandler) dialectHandler {
@@ -303,8 +303,8 @@ func (h *serverHistory) listening(v parsedRequest, edit streamEdit) streamEdit {
 }
 
 // note records the request v. If v is a valid request to start a run, or requests the stream of a
-// run, note returns the conditionFacts of that run; if the run is unknown, only the field readers is set.
-// For any other request, note returns the zero conditionFacts.
+// run, note returns the conditionFacts of that run; if the run is unknown, only the field readers
+// is set. For any other request, note returns the zero conditionFacts.
 func (h *serverHistory) note(v parsedRequest) conditionFacts {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -64,8 +64,8 @@ func recallReply(next dialectHandler) dialectHandler {
 }
 
 // payloadAgainMutants are further servers that damage payloads; see payloadMutants. They truncate
-// long texts, use the value of an earlier request in place of a later one, return a reply instead of
-// the user's previous prompt, or list a message only once although it was sent repeatedly.
+// long texts, use the value of an earlier request in place of a later one, return a reply instead
+// of the user's previous prompt, or list a message only once although it was sent repeatedly.
 var payloadAgainMutants = []*Mutant{
 	payloadMutant("reasoned-text-cut", "texts after reasoning are cut after 1,024 bytes",
 		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", cutAt(1024)), spec.ReasoningStart),

@@ -87,7 +87,7 @@ var streamEndMutants = []*Mutant{
 		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails:  []string{"wire.flushes"},
 	}, {
-		Name: "not-compressed", Doc: "for clients that accept it, streams are said to be compressed, but are not",
+		Name: "not-compressed", Doc: "for clients that accept it, streams are declared as compressed, but are not",
 		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return uncompressed{w} }),
 		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
 	}, {

@@ -164,7 +164,7 @@ var usersMutants = []*Mutant{
 		KilledBy:   map[string]string{"auth.hides-history": "history"},
 		Middleware: serveHistoryOfOwner(func(*spec.Event) bool { return true }),
 	}, {
-		Name: "history-of-any-thread-before-a-day", Doc: "the owner of a thread is not looked at if the history before a day is requested",
+		Name: "history-of-any-thread-before-a-day", Doc: "the owner of a thread is not checked if the history before a day is requested",
 		KilledBy:   map[string]string{"auth.hides-history": "history"},
 		Middleware: serveHistoryOfOwner(func(request *spec.Event) bool { return request.Day != "" }),
 	}, {

@@ -32,6 +32,20 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Bytes returns the size of n bytes, such as "64 MiB", in the largest unit in which it is a whole
+// number.
+func Bytes(n int) string {
+	for _, unit := range []struct {
+		size int
+		name string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
+		}
+	}
+	return Count(n, "byte")
+}
+
 // Prefix returns text if it has at most limit bytes. Otherwise, it returns the first limit bytes,
 // without an incomplete UTF-8 sequence at their end. It leaves out at most four bytes of them, even
 // if text is not valid UTF-8. The result shares the memory of text.

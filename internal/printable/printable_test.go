@@ -49,3 +49,14 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+// TestBytes checks that a size is written in the largest unit in which it is a whole number.
+func TestBytes(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1536 bytes", 64 << 20: "64 MiB", 3 << 30: "3 GiB",
+	} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: got %q, want %q", n, got, want)
+		}
+	}
+}

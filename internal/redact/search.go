@@ -10,8 +10,9 @@ import (
 type byteRange struct{ from, to int }
 
 // includeEscapes returns x, a range of data, extended so that neither of its ends is between a
-// backslash and the byte that the backslash escapes. If x begins with an escaped byte, the backslash
-// before it is added. If x ends with a backslash that escapes the next byte, that byte is added.
+// backslash and the byte that the backslash escapes. If x begins with an escaped byte, the
+// backslash before it is added. If x ends with a backslash that escapes the next byte, that byte is
+// added.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--

@@ -196,15 +196,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 		return
 	}
 	c := &replayableConversation{index: len(b.library.conversations), file: t.Name, dialect: d}
-	own := *t
-	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
-	d.CompleteRequests(&own.Trace)
-	if own.Target != "" {
-		own.StripBasePath(own.Target)
-	}
-	own.StripBasePath(d.Base)
-	d.UseEndpoint(&own.Trace)
-	for i, x := range own.Trace.Exchanges {
+	for i, x := range RelativeTrace(t, d).Exchanges {
 		e := &replayableExchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
 		if b.prepareExchange(e, x) {
 			c.exchanges = append(c.exchanges, e)
@@ -214,6 +206,21 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 		b.library.conversations = append(b.library.conversations, c)
 		b.library.exchanges += len(c.exchanges)
 	}
+}
+
+// RelativeTrace returns a copy of the recording in t, which is of dialect d. In the copy, requests
+// of which only the body is known are complete, and the request targets are relative to the base
+// URL of the server.
+func RelativeTrace(t *transcript.Transcript, d *dialect.Dialect) spec.Trace {
+	own := *t
+	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
+	d.CompleteRequests(&own.Trace)
+	if own.Target != "" {
+		own.StripBasePath(own.Target)
+	}
+	own.StripBasePath(d.Base)
+	d.UseEndpoint(&own.Trace)
+	return own.Trace
 }
 
 // dialectOf returns the served dialect in which transcript t was recorded. If t does not name a

@@ -247,7 +247,7 @@ func (r *Recorder) finishExchange(x spec.Exchange) {
 		o.SkipReason = ""
 	}
 	if o.SkipReason != "" {
-		r.cfg.Log.Warn("exchange left out",
+		r.cfg.Log.Warn("exchange skipped",
 			"request", x.Request.Method+" "+targetPath(x.Request.Target), "because", o.SkipReason)
 	}
 	if r.cfg.OnExchange != nil {
@@ -264,8 +264,8 @@ func (r *Recorder) finishExchange(x spec.Exchange) {
 // targetPath returns target, the target of a request, without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// repeatsBase reports whether the target of r begins with the base path of d although it is relative
-// to the base URL, and would be that of an operation of d without it.
+// repeatsBase reports whether the target of r begins with the base path of d although it is
+// relative to the base URL, and would be that of an operation of d without it.
 func repeatsBase(d *dialect.Dialect, r spec.Request) bool {
 	rest, repeats := strings.CutPrefix(r.Target, d.Base)
 	r.Target = "/" + strings.TrimPrefix(rest, "/")

@@ -44,8 +44,8 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 }
 
 // mistakesPrompt reports whether the target repeats the prompt of the run as if it were the result
-// of a client tool. Other results that the request does not contain may come from a framework, which
-// adds one to each call that was left open.
+// of a client tool. Other results that the request does not contain may come from a framework,
+// which adds one to each call that was left open.
 func (a *assembledRun) mistakesPrompt() bool {
 	prompt, ok := a.request.Prompt()
 	return ok && a.text() == "tool said: "+prompt

@@ -19,8 +19,8 @@ var historyPageChecks = []*spec.Check{
 
 // eachHistoryPage returns a newWatcherFunc that, at the end of a conversation, calls judge once for
 // each reply that is a history or one page of it. The argument page is the event for that reply, x
-// is the exchange in which it was returned, and c holds what was collected from the conversation. All checks share c
-// and x, so judge must not modify them.
+// is the exchange in which it was returned, and c holds what was collected from the conversation.
+// All checks share c and x, so judge must not modify them.
 func eachHistoryPage(judge func(p *spec.Pass, c *runsAndHistories, x *exchange, page spec.Event)) newWatcherFunc {
 	return atConversationEnd(func(p *spec.Pass, c *runsAndHistories) {
 		for _, x := range c.historyExchanges {

@@ -94,9 +94,9 @@ func (x exchange) String() string {
 }
 
 // requiresCompleteBody reports whether a response that is cut off certainly violates a requirement
-// on the operation. In general, an agent may cut off the transfer to report a failure. The result is
-// true if the protocol has no terminal event, the request asks for a stream with a test prompt that
-// does not ask for a failure, and the OpenAPI document assigns a requirement to the operation.
+// on the operation. In general, an agent may cut off the transfer to report a failure. The result
+// is true if the protocol has no terminal event, the request asks for a stream with a test prompt
+// that does not ask for a failure, and the OpenAPI document assigns a requirement to the operation.
 // Otherwise, it is false.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()

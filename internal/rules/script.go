@@ -138,8 +138,8 @@ func (a *assembledRun) describeFailure() string {
 }
 
 // These checks judge whether a server that understands the test prompts (docs/prompts.md) does what
-// they ask for. ScriptReasoning and ScriptReasoningApart are about the same prompt. Each of the other
-// checks is about a different prompt.
+// they ask for. ScriptReasoning and ScriptReasoningApart are about the same prompt. Each of the
+// other checks is about a different prompt.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
@@ -317,8 +317,8 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 }
 
 // judgeToolCalls judges whether the run has n calls of the tool "lookup", each with a result, and
-// succeeded with a text that is not empty and comes after the results. If args is not "", it is JSON
-// text, and the arguments of each call must have the same value.
+// succeeded with a text that is not empty and comes after the results. If args is not "", it is
+// JSON text, and the arguments of each call must have the same value.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {

@@ -63,8 +63,8 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 }
 
 // These are the shortest and the longest requested silence in which judgeIdleTime looks for other
-// events. In a shorter silence, an earlier event of a busy server may still arrive. In a longer one,
-// a server may send events that only keep the connection open.
+// events. In a shorter silence, an earlier event of a busy server may still arrive. In a longer
+// one, a server may send events that only keep the connection open.
 const (
 	minSilence = 300 * time.Millisecond
 	maxSilence = time.Second

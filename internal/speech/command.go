@@ -36,8 +36,8 @@ const (
 //
 // In the arguments, {} stands for the path of the WAV file, which is in a temporary directory, and
 // {rate} for the sample rate of the recording in Hz. If no argument contains {}, the program
-// receives the file as its standard input. NewCommand returns an error if line names no program, a closing quote
-// is missing, or the program is not found.
+// receives the file as its standard input. NewCommand returns an error if line names no program, a
+// closing quote is missing, or the program is not found.
 func NewCommand(line string, cfg Config) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
@@ -48,8 +48,8 @@ func NewCommand(line string, cfg Config) (Transcriber, error) {
 	}
 	program := words[0]
 	if words[0], err = exec.LookPath(program); err != nil {
-		for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-			err = inner // without "exec:" and the name again
+		for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+			err = cause // at the end the root cause, which does not repeat the name
 		}
 		return nil, fmt.Errorf("speech: %s: %w", program, err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestDescription is the content of a file NAME.request.json, which describes a request that curl
-// sent.
+// A curlRequestDescription is the content of a file NAME.request.json, which describes a request
+// that curl sent.
 type curlRequestDescription struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query
@@ -83,8 +83,8 @@ var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw
 
 // isBodyOnly reports whether data is the JSON body of a request and not a curlRequestDescription.
 // The result is true for valid JSON that is not an object. It is also true for an object that has
-// neither method nor path, but a member that a curlRequestDescription cannot have. A byte order mark
-// may precede the JSON text.
+// neither method nor path, but a member that a curlRequestDescription cannot have. A byte order
+// mark may precede the JSON text.
 func isBodyOnly(data []byte) bool {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !json.Valid(data) {
@@ -105,9 +105,9 @@ func isBodyOnly(data []byte) bool {
 }
 
 // decodeStrictly decodes data, the content of the file called name, into v, which must be a pointer
-// to a curlRequestDescription. It returns an error unless data is UTF-8 and exactly one JSON value, which
-// has the types of v and no unknown members. The error begins with the file name and, where known,
-// the line of the mistake.
+// to a curlRequestDescription. It returns an error unless data is UTF-8 and exactly one JSON value,
+// which has the types of v and no unknown members. The error begins with the file name and, where
+// known, the line of the mistake.
 func decodeStrictly(name string, data []byte, v any) error {
 	data, err := decodeUTF8(name, data)
 	if err != nil {
@@ -232,11 +232,11 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody returns the request body that raw, the body member of a curlRequestDescription, represents. A
-// JSON string represents its text, an object {"hex": "…"} represents bytes, and any other value
-// represents its JSON text without insignificant white space. If raw is nil or null, the result is
-// nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex": "…"} with
-// invalid digits.
+// parseBody returns the request body that raw, the body member of a curlRequestDescription,
+// represents. A JSON string represents its text, an object {"hex": "…"} represents bytes, and any
+// other value represents its JSON text without insignificant white space. If raw is nil or null,
+// the result is nil. parseBody returns an error if raw is not JSON, or if it is an object {"hex":
+// "…"} with invalid digits.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -163,9 +163,9 @@ var unknownMemberValues = []string{
 }
 
 // unknownMember returns the JSON text of a random member to add to an object: its name, a colon and
-// its value. The parameter s summarizes the schemas of the object; unknownMember chooses a name that
-// none of them defines. The parameter n is the number of members before the new one. It becomes part
-// of the name, so that no two unknown members of the object have the same name.
+// its value. The parameter s summarizes the schemas of the object; unknownMember chooses a name
+// that none of them defines. The parameter n is the number of members before the new one. It
+// becomes part of the name, so that no two unknown members of the object have the same name.
 func (p *jsonRewriter) unknownMember(s *dialect.ApplicableSchemas, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {

@@ -212,8 +212,8 @@ type passedDeadline struct{ context.Context }
 
 func (passedDeadline) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
 
-// TestCancelledConnect checks that the caller's deadline is the reason why no connection was opened,
-// also if the timer of the dialer fires before the context is done.
+// TestCancelledConnect checks that the caller's deadline is the reason why no connection was
+// opened, also if the timer of the dialer fires before the context is done.
 func TestCancelledConnect(t *testing.T) {
 	c := &Client{cfg: Config{IdleTimeout: time.Minute}}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("the run is over"))

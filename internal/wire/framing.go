@@ -68,9 +68,9 @@ func lastElement(list string) string {
 	return strings.Trim(list[strings.LastIndexByte(list, ',')+1:], " \t")
 }
 
-// parseLength parses list, the value of a Content-Length field, and returns the length in bytes. The
-// value may be a comma-separated list of equal numbers (RFC 9110 section 8.6). If the numbers are
-// not equal, or if an element is not a number, the error wraps spec.ErrNotHTTP.
+// parseLength parses list, the value of a Content-Length field, and returns the length in bytes.
+// The value may be a comma-separated list of equal numbers (RFC 9110 section 8.6). If the numbers
+// are not equal, or if an element is not a number, the error wraps spec.ErrNotHTTP.
 func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {

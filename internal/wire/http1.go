@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -243,7 +244,7 @@ func readLine(br *bufio.Reader, budget *remainingBytes) (string, error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if budget.left -= len(part); budget.left < 0 {
-			return "", fmt.Errorf("%w: sent %s of more than %s", spec.ErrLimitExceeded, budget.part, FormatBytes(budget.max))
+			return "", fmt.Errorf("%w: sent %s of more than %s", spec.ErrLimitExceeded, budget.part, printable.Bytes(budget.max))
 		}
 		line = append(line, part...)
 		switch {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -39,7 +40,7 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 		// The library reports a head that is much too long only as a protocol error. Even
 		// compressed, such a head has at least half of its size.
 		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && recorded > maxHead/2 {
-			err = fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, FormatBytes(maxHead))
+			err = fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, printable.Bytes(maxHead))
 		}
 		// Add the error of a connection that broke before the request was sent.
 		if broken != nil {
@@ -74,7 +75,7 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	}
 	for _, f := range m.fields {
 		switch strings.ToLower(f.Name) {
-		case "connection", "keep-alive", "proxy-connection", "upgrade":
+		case "connection", "keep-alive", "proxy-connection", "upgrade": // not allowed in HTTP/2
 		default:
 			r.Header.Add(f.Name, f.Value)
 		}
@@ -101,9 +102,9 @@ func (s activityReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An http2BodyReader reads the body of an HTTP/2 response. It restarts the idle timeout of the watchdog
-// when bytes arrive, and converts errors from the library to errors from package spec, such as
-// [spec.ErrReset].
+// An http2BodyReader reads the body of an HTTP/2 response. It restarts the idle timeout of the
+// watchdog when bytes arrive, and converts errors from the library to errors from package spec,
+// such as [spec.ErrReset].
 type http2BodyReader struct {
 	body     io.Reader
 	watchdog *watchdog
@@ -135,7 +136,7 @@ func http2EndError(w *watchdog, err error) error {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
 		case strings.Contains(why, "header list larger"):
-			return fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, FormatBytes(maxHead))
+			return fmt.Errorf("%w: sent a head of more than %s", spec.ErrLimitExceeded, printable.Bytes(maxHead))
 		}
 		return fmt.Errorf("%w: %v", spec.ErrNotHTTP, err)
 	}

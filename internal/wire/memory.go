@@ -129,23 +129,6 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// FormatBytes returns the size of n bytes as text for a message, such as "64 MiB". It uses the
-// largest unit in which the size is a whole number.
-func FormatBytes(n int) string {
-	for _, unit := range []struct {
-		size int
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
-		}
-	}
-	if n == 1 {
-		return "1 byte"
-	}
-	return fmt.Sprintf("%d bytes", n)
-}
-
 // formatThousands returns n in decimal for a message, with commas between groups of three digits,
 // such as "200,000". n must not be negative.
 func formatThousands(n int) string {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -94,7 +95,8 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	}
 	switch {
 	case over:
-		return fmt.Errorf("%w: sent more than %s, the limit of --max-bytes", spec.ErrLimitExceeded, FormatBytes(h.maxBody))
+		size := printable.Bytes(h.maxBody)
+		return fmt.Errorf("%w: sent more than %s, the limit of --max-bytes", spec.ErrLimitExceeded, size)
 	case h.eventCount.N > h.maxEvents:
 		events := formatThousands(h.maxEvents) + " events"
 		if h.maxEvents == 1 {

@@ -77,8 +77,8 @@ func TestContentCoding(t *testing.T) {
 	}
 }
 
-// TestArrivalsOfCompressed checks that the events of a compressed stream have the times at which they
-// could be decoded.
+// TestArrivalsOfCompressed checks that the events of a compressed stream have the times at which
+// they could be decoded.
 func TestArrivalsOfCompressed(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {

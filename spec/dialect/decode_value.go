@@ -74,11 +74,7 @@ func (w *variant) decode(e *spec.Event, v any, mode decodeScope) {
 			}
 		}
 	}
-	if parts := w.decodeParts(v, mode); e.Parts == nil {
-		e.Parts = parts
-	} else {
-		e.Parts = append(e.Parts, parts...)
-	}
+	e.Parts = w.decodeParts(v, mode)
 	switch mode {
 	case contentsOnly:
 		return

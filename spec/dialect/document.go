@@ -96,8 +96,8 @@ func readTree(files fs.FS, dir, version string, extending []string) (
 // readSource reads the file called name from files. The name in the result is for error messages:
 // it is name itself or, if files is a [sizeLimitedDirFS], the path of the file, which begins with
 // the directory as the user wrote it. The argument extending lists the files that extend this one,
-// directly or indirectly. readSource returns an error if name is in that list, or if the file cannot
-// be read.
+// directly or indirectly. readSource returns an error if name is in that list, or if the file
+// cannot be read.
 func readSource(files fs.FS, name string, extending []string) (sourceFile, error) {
 	if slices.Contains(extending, name) {
 		return sourceFile{}, fmt.Errorf("%s: extends itself", name)

@@ -66,8 +66,8 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// TestConstants checks that const tells the events of a dialect apart as an enum with one value does,
-// and that files may begin with a byte order mark.
+// TestConstants checks that const tells the events of a dialect apart as an enum with one value
+// does, and that files may begin with a byte order mark.
 func TestConstants(t *testing.T) {
 	path := echoFiles(t, "type: {enum: [delta]}", "type: {const: delta}")
 	data, err := os.ReadFile(path)

@@ -173,7 +173,8 @@ const farOff = 100
 // unlistedValues returns samples in which an object replaces the list v. One is an empty object,
 // which a server may mistake for an absent list. If v has exactly one item and that item is an
 // object, the other sample is the item. The argument types lists the types that the schema of v
-// allows. If "array" is not one of them, or if one is neither "array" nor "null", the result is nil.
+// allows. If "array" is not one of them, or if one is neither "array" nor "null", the result is
+// nil.
 func unlistedValues(types []string, v any) (list []violationPair) {
 	isOther := func(name string) bool { return name != "array" && name != "null" }
 	if !slices.Contains(types, "array") || slices.ContainsFunc(types, isOther) {

@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RunEndDetector finds the end of a run in an event stream while the stream is being received. The
-// end is the terminal event of the run or, in a dialect in which no event ends a successful run,
-// the in-band terminator. A RunEndDetector is not safe for concurrent use.
+// A RunEndDetector finds the end of a run in an event stream while the stream is being received.
+// The end is the terminal event of the run or, in a dialect in which no event ends a successful
+// run, the in-band terminator. A RunEndDetector is not safe for concurrent use.
 type RunEndDetector struct {
 	dialect   *Dialect
 	operation *Operation
@@ -21,9 +21,9 @@ type RunEndDetector struct {
 	found     bool // the end was found
 }
 
-// NewRunEndFinder returns a RunEndDetector for the body of the response to r. It returns nil if the
-// document does not describe r as a request for an event stream.
-func (d *Dialect) NewRunEndFinder(r spec.Request) *RunEndDetector {
+// NewRunEndDetector returns a RunEndDetector for the body of the response to r. It returns nil if
+// the document does not describe r as a request for an event stream.
+func (d *Dialect) NewRunEndDetector(r spec.Request) *RunEndDetector {
 	o := d.Operation(r)
 	if o == nil || !o.IsStream || len(o.frameVariants) == 0 {
 		return nil

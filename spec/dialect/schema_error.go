@@ -248,9 +248,9 @@ func refusalList(n node) []node {
 
 // refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
 // The argument here states whether the document has n at the violated schema itself, rather than at
-// an enclosing one (see outward). The second result reports whether the entry applies to a violation
-// of keyword: if its requirement is a map from keywords to ids, the map must contain keyword and
-// here must be true. Any other entry always applies.
+// an enclosing one (see outward). The second result reports whether the entry applies to a
+// violation of keyword: if its requirement is a map from keywords to ids, the map must contain
+// keyword and here must be true. Any other entry always applies.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{

@@ -48,8 +48,8 @@ type slotLocation struct {
 	types []string // types that the schema allows; empty means any
 }
 
-// A nestedVariantLocation is a location in the values of a variant that holds parts of the event: a value
-// of one of several other variants, or an array of such values.
+// A nestedVariantLocation is a location in the values of a variant that holds parts of the event: a
+// value of one of several other variants, or an array of such values.
 type nestedVariantLocation struct {
 	path         []string   // as in slotLocation
 	variants     []*variant // the variants of the parts

@@ -83,16 +83,16 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	return s, nil
 }
 
-// describeFirstError returns err, the error of the first command to a server, or instead of it an
-// error that says that the server may not be a Redis server, if there was no reply or an invalid
-// one. The argument ctx is the context of the caller; if it is done, the result is err.
+// describeFirstError returns the error to report if err is the error of the first command to a
+// server. If there was no reply or an invalid one, the server may not be a Redis server, and the
+// result says so. Otherwise, and if ctx, the context of the caller, is done, the result is err.
 func (c *redisClient) describeFirstError(ctx context.Context, err error) error {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case strings.Contains(err.Error(), "redigo: "): // protocol errors of package redis have no exported type
-		return c.wrap(errors.New("what answers is not a Redis server"))
+		return c.wrap(errors.New("the server is not a Redis server"))
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return c.wrap(errors.New("the connection was closed without a reply: is it a Redis server?"))
 	case isNet && timeout.Timeout():

@@ -373,8 +373,8 @@ func TestOpenNotRedis(t *testing.T) {
 		close  bool
 		want   string
 	}{
-		"SSH":    {"SSH-2.0-OpenSSH_9.6\r\n", false, "what answers is not a Redis server"},
-		"HTTP":   {"HTTP/1.1 400 Bad Request\r\n\r\n", true, "what answers is not a Redis server"},
+		"SSH":    {"SSH-2.0-OpenSSH_9.6\r\n", false, "the server is not a Redis server"},
+		"HTTP":   {"HTTP/1.1 400 Bad Request\r\n\r\n", true, "the server is not a Redis server"},
 		"closed": {"", true, "the connection was closed without a reply: is it a Redis server?"},
 		"silent": {"", false, "no reply within 5s: is it a Redis server?"},
 	} {
