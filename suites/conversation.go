@@ -206,6 +206,7 @@ func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.Sto
 		if !t.isAtStreamLimit(i) {
 			return
 		}
+		t.target.resources.detectsLate.Store(true)
 		if n == maxStreamRepetitions || t.target.resources.busyRefusals.Load() >= maxBusyRefusals {
 			break
 		}
@@ -356,23 +357,28 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	var once sync.Once
 	start := func() { once.Do(func() { close(started) }) }
 	over := make(chan struct{})
-	seen := 0
-	var split sse.FrameSplitter
-	go func() {
-		defer close(over)
-		defer start()
-		t.send(stream, wire.StopWhen{Until: func(r spec.Response) bool {
+	limit := func() wire.StopWhen {
+		seen, events := 0, 0
+		var split sse.FrameSplitter
+		return wire.StopWhen{Until: func(r spec.Response) bool {
 			for frame := range split.Split(r.Body[seen:]) {
 				if _, ok := sse.FindField(frame, "data"); ok {
-					frames--
+					events++
 				}
 			}
 			seen = len(r.Body)
-			if frames <= 0 {
+			if events >= frames {
 				start()
 			}
 			return false
-		}})
+		}}
+	}
+	go func() {
+		defer close(over)
+		defer start()
+		if i, ok := t.beginExchange(stream); ok {
+			t.readWhenFree(i, stream, limit)
+		}
 	}()
 	<-started
 	request()

@@ -1,7 +1,12 @@
 package suites
 
 import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -39,5 +44,44 @@ func TestOpenStreams(t *testing.T) {
 	}
 	if streams <= limit {
 		t.Errorf("only %d streams were requested", streams)
+	}
+}
+
+// TestOpenStreamsDetectedLate checks that a server that counts each stream until 200 ms after its
+// end, because it detects late that the client has closed the stream, leaves no conversation incomplete.
+func TestOpenStreamsDetectedLate(t *testing.T) {
+	t.Parallel()
+	const limit = 3
+	d, err := dialect.Open("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := reference.New(d, reference.Scripted, reference.Config{})
+	var streams, refused atomic.Int64
+	target := startTarget(t, d, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			if streams.Add(1) > limit {
+				streams.Add(-1)
+				refused.Add(1)
+				http.Error(w, "too many streams", http.StatusTooManyRequests)
+				return
+			}
+			defer time.AfterFunc(200*time.Millisecond, func() { streams.Add(-1) })
+		}
+		server.ServeHTTP(w, r)
+	}))
+	target.StreamLimit, target.ClaimedCapabilities = limit, []string{"scripted"}
+	target.Only = []string{"cancel", "closes", "together", "two-readers"}
+	parts, err := Run(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		if _, busy := errors.AsType[busyError](p.IncompleteReason); busy {
+			t.Errorf("%s: %v, after %d refused streams in all", p.Scenario.Name, p.IncompleteReason, refused.Load())
+		}
+	}
+	if refused.Load() == 0 {
+		t.Error("the server refused no stream; the test needs a lower limit")
 	}
 }

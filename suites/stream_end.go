@@ -91,8 +91,9 @@ const (
 	maxStreamWait = 4 * time.Second
 	// noticeTime is the time for which a stream counts as open after the client has closed the
 	// connection, because the server may not have detected this yet.
-	noticeTime = 100 * time.Millisecond
-	// slowNoticeTime replaces noticeTime if the target has left a stream open before.
+	noticeTime = time.Second
+	// slowNoticeTime replaces noticeTime if the target has left a stream open before, or has
+	// refused one because too many were open.
 	slowNoticeTime = 2 * time.Second
 )
 
@@ -116,7 +117,7 @@ func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response
 		switch {
 		case r.End == nil || r.Status/100 != 2: // the server has closed it, or has opened none
 			<-open
-		case t.target.resources.leavesOpen.Load():
+		case t.target.resources.leavesOpen.Load() || t.target.resources.detectsLate.Load():
 			time.AfterFunc(slowNoticeTime, func() { <-open })
 		default:
 			time.AfterFunc(noticeTime, func() { <-open })

@@ -111,6 +111,8 @@ type exchangeTracker struct {
 	runs map[string]bool
 	// subjects contains the subjects of the valid requests that the server accepted.
 	subjects map[acceptedSubject]bool
+	// operations contains, for each user, the operations that accepted a valid request of the user.
+	operations map[userOperationKey]bool
 	// unread contains the runs of which no stream was received yet. The value is the time at which
 	// the request that started the run was accepted, measured from the start of the conversation.
 	unread map[userRunKey]time.Duration
@@ -130,8 +132,8 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
 			asked: requestedInputs{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
-			subjects: map[acceptedSubject]bool{},
-			unread:   map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
+			subjects: map[acceptedSubject]bool{}, operations: map[userOperationKey]bool{},
+			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
 	})
@@ -159,6 +161,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			x.unverifiable = x.unaskedAnswer || a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
 			x.acceptedBefore = a.subjects[subjectOf(x.request)]
+			x.knownUser = x.request.Facts().Scripted && a.operations[operationOf(x.request)]
 			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
 			}
@@ -187,7 +190,7 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 		return
 	}
 	if x.request.Valid() {
-		a.subjects[subjectOf(x.request)] = true
+		a.subjects[subjectOf(x.request)], a.operations[operationOf(x.request)] = true, true
 	}
 	if x.request.Thread == "" {
 		return
@@ -243,6 +246,17 @@ type acceptedSubject struct {
 // subjectOf returns what request would be recorded as if the server accepted it.
 func subjectOf(request spec.Event) acceptedSubject {
 	return acceptedSubject{request.Operation, threadOf(request), request.Run}
+}
+
+// A userOperationKey identifies a user and an operation of the dialect.
+type userOperationKey struct {
+	operation, user string
+	principal       spec.Principal
+}
+
+// operationOf returns the key of the operation and the user of request.
+func operationOf(request spec.Event) userOperationKey {
+	return userOperationKey{request.Operation, request.User, request.Principal}
 }
 
 // eachStreamOrRest is like [eachStream], but also calls w for streams that were requested from a

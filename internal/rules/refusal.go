@@ -38,6 +38,7 @@ type exchange struct {
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
 	acceptedBefore bool       // a request with the same subject was accepted before; see [subjectOf]
+	knownUser      bool       // a request of the same user for the same operation was accepted before; false in recordings of other clients
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -362,7 +363,13 @@ func isRequestIndependentStatus(status int) bool {
 //   - It asks neither for a run nor for a stream, a request with the same subject was accepted
 //     before, and its thread has been idle for conflictSettleTime. Requests that name no thread and
 //     cancel requests need no idle thread.
+//
+// Status 401 is not excused in a test run if the server has accepted an earlier request of the same
+// user for the same operation. The credentials are then valid.
 func (x exchange) isExcused() bool {
+	if x.status() == 401 && x.knownUser {
+		return false
+	}
 	isJudged := false
 	switch {
 	case isRunRequest(x.request): // one that names a known run may be refused as a duplicate
