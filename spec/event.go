@@ -129,8 +129,9 @@ const (
 // EventStream is the media type of an event stream.
 const EventStream = "text/event-stream"
 
-// An Event is one decoded step of a conversation, with the bytes from which it was decoded. If only
-// events of certain kinds have a field, the comment on the field names these kinds.
+// An Event is one item of a decoded conversation, such as a request, a response or a frame, with
+// the bytes from which it was decoded. If only certain events have a field, the comment on the
+// field names their kinds or what they are about: "HTTPRequest: …", "of a tool".
 //
 // The fields from Thread to Lane, and AnswerSchema, are called slots. The document of a dialect
 // states which member of a frame, request or reply fills which slot (x-slot). A slot holds a string
@@ -148,9 +149,9 @@ type Event struct {
 	Message     string // id of the message, or of the one it belongs to
 	Call        string // id of the tool call, or of the one it belongs to
 	ID          string // id of anything else: a task, an interrupt
-	Name        string // of a tool, step or file; of a request without a JSON body, its template
+	Name        string // of a tool, a file or a step of a run; of a request without a JSON body: its template
 	Role        string // of a message
-	Type        string // of a message or content part; of a step: the subject of the events that it encloses
+	Type        string // of a message or content part; of a step of a run: what the events within it are about
 	Status      string // of a run, message or content part
 	Index       string // of a content part: its position in the message, from 0
 	Text        string // the prompt, delta, content part, arguments, result, payload or error message

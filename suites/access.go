@@ -59,6 +59,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
 	t.sendAsEach(others, "prompt", t.PromptEvent("text", "two"))
+	if !t.target.lacksCapability("recall") {
+		t.SendAndRead("prompt", t.PromptEvent("recall", ""))
+	}
 	if t.Run = run; t.HasTemplate("listen") {
 		t.sendAsEach(others, "listen", spec.Event{})
 		if len(cursors) > 0 {

@@ -87,7 +87,7 @@ type sharedRunState struct {
 
 	historyMissing atomic.Bool  // a conversation has waited for a history that did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
-	detectsLate    atomic.Bool  // the server refused a stream, probably because it still counted streams that the client had closed
+	detectsLate    atomic.Bool  // the server refused a stream, perhaps because it still counted closed ones
 	busyRefusals   atomic.Int64 // number of repeated requests that the server refused because it was busy
 
 	openStreams chan struct{} // contains an element for each open stream of the user; nil: the stream limit is unknown

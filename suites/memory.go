@@ -90,9 +90,9 @@ func (c *combinationPlayer) askAfterMessage(scenario, args string) {
 
 // prependMessage inserts a modified copy of a message directly before that message. The argument
 // body is a decoded JSON object; one of its members is the array of messages. The message to copy
-// is the last one whose JSON text contains text, as a JSON string, exactly once. The copy has the
-// JSON text that replacer returns for that of the message. prependMessage returns false if there is
-// no such message or the copy is not valid JSON.
+// is the last one whose JSON encoding contains text, encoded as a JSON string with its quotation
+// marks, exactly once. To modify the copy, prependMessage applies replacer to the JSON encoding. It
+// returns false if there is no such message or the modified encoding is not valid JSON.
 func prependMessage(body map[string]any, text string, replacer *strings.Replacer) bool {
 	for name, member := range body {
 		messages, _ := member.([]any)

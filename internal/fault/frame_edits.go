@@ -124,10 +124,9 @@ func editMember(
 	})
 }
 
-// chooseID returns the first name of a member of m, in alphabetical order, that ends in "id" in
-// upper or lower case. If there is none, it returns the first name of all. It ignores the names in
-// types, which are those of the members with the type of the event. It returns "" if no name is
-// left.
+// chooseID returns the name of the member of m that is most likely an id: the alphabetically first
+// name that ends in "id", ignoring case, or else the alphabetically first name. It skips the names
+// in types, whose members hold the type of the event. It returns "" if no name is left.
 func chooseID(m jsonMembers, types []string) string {
 	first := ""
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -112,7 +112,7 @@ status 401 or 403 counts as not sent.`,
 				m.Text)
 		}),
 	}
-	// HistoryHasSentImagesOnly judges whether each user message of a history that has images
+	// HistoryHasSentImagesOnly judges whether each user message that has images in a history
 	// resembles a prompt that was sent with images. Messages that resemble no prompt are left to
 	// HistoryHasSentPromptsOnly.
 	HistoryHasSentImagesOnly = &spec.Check{

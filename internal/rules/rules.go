@@ -77,7 +77,8 @@ func kindName(request spec.Event, k spec.Kind, words string) eventLabel {
 	return eventLabel{request.KindName(k, words), request.Facts().WireNames[k] != ""}
 }
 
-// String returns the name for use in a sentence. A name on the wire follows the word "event":
+// String returns the label for use in a sentence. For a name on the wire, that is the word "event"
+// and the result of quoted, such as
 //
 //	event "RUN_FINISHED"
 //	event response (status completed)

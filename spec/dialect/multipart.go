@@ -160,9 +160,9 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary returns a boundary for a form with the given fields. The boundary contains a hash of
-// the fields, so that different forms have different boundaries, and no field contains the
-// boundary.
+// formBoundary returns the boundary with which form is encoded as multipart/form-data (RFC 7578,
+// section 4.1). The boundary contains a hash of the fields. Equal forms therefore have equal
+// boundaries, and no field is likely to contain its own boundary.
 func formBoundary(form map[string]any) string {
 	h := fnv.New64a() // writing to it never fails
 	for _, name := range slices.Sorted(maps.Keys(form)) {

@@ -246,11 +246,11 @@ func refusalList(n node) []node {
 	return []node{n}
 }
 
-// refusal returns n, one entry of an x-error or x-denied, as a refusal requirement without a level.
-// The argument here states whether the document has n at the violated schema itself, rather than at
-// an enclosing one (see outward). The second result reports whether the entry applies to a
-// violation of keyword: if its requirement is a map from keywords to ids, the map must contain
-// keyword and here must be true. Any other entry always applies.
+// refusal returns the refusal requirement that n, an entry of an x-error or x-denied, states. The
+// requirement has no level. The second result reports whether the entry applies to a violation of
+// keyword. An entry whose member "requirement" maps keywords to requirement ids applies only if the
+// map contains keyword and the document has the entry at the violated schema itself, as the
+// argument here states, and not at an enclosing one (see outward). Every other entry applies.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	requirement := n.get("requirement")
 	d := spec.RefusalRequirement{

@@ -60,9 +60,9 @@ func (ls *appendLocks) unlock(run state.RunRef, l *runAppendLock) {
 	ls.release(run, l)
 }
 
-// release records that a holder or waiter no longer uses the lock l. It removes an unused lock,
-// unless the lock has a token for a repetition of the last Append. If there are more than
-// maxRunLocks locks, it removes the lock in any case.
+// release records that a holder or waiter no longer uses the lock l. If l has no other users,
+// release removes it, except if it has a token for a repetition of the last Append. If there are
+// more than maxRunLocks locks, it removes an unused lock even if that has a token.
 func (ls *appendLocks) release(run state.RunRef, l *runAppendLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
