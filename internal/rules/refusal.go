@@ -38,7 +38,7 @@ type exchange struct {
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
 	acceptedBefore bool       // a request with the same subject was accepted before; see [subjectOf]
-	knownUser      bool       // a request of the same user for the same operation was accepted before; false in recordings of other clients
+	knownUser      bool       // the operation accepted an earlier request of the same user; only in test runs
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
