@@ -21,6 +21,7 @@ type accessServer struct {
 	mu      sync.Mutex
 	owners  map[string]string // thread → user
 	latest  map[string]string // user → thread
+	prompts map[string]string // thread → last prompt
 	runs    map[string]*accessServerRun
 	streams map[string]int
 }
@@ -98,11 +99,18 @@ func (d *accessServer) post(w http.ResponseWriter, r *http.Request, user string)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	owner, known := d.owners[in.ThreadID]
+	prompt, _ := in.Messages[0].Content.(string)
+	before := d.prompts[in.ThreadID]
+	if owner == user || !known || d.wrong == "remembers what it refused" {
+		d.prompts[in.ThreadID] = prompt
+	}
 	if known && owner != user {
 		d.refuse(w, 403, "FORBIDDEN")
 		return
 	}
-	prompt, _ := in.Messages[0].Content.(string)
+	if prompt == "conformance:recall" {
+		prompt = "conformance:text " + before
+	}
 	d.owners[in.ThreadID], d.latest[user] = user, in.ThreadID
 	d.runs[in.RunID] = &accessServerRun{thread: in.ThreadID, id: in.RunID, prompt: prompt, began: time.Now(), canceled: make(chan struct{})}
 	w.Header().Set("Content-Type", "application/json")

@@ -38,12 +38,13 @@ type Conversation struct {
 	accepted    bool                            // the server accepted the last request of StartRun
 	acceptedAny bool                            // the server accepted at least one request of StartRun
 	conflicts   int                             // number of requests that StartRun has repeated
-	busyError   error                           // not nil if the server was too busy for both requests of a StartRun
+	repeatsBusy bool                            // the client repeats requests that the server refuses because it is busy
 	form        func(spec.Request) spec.Request // rewrites each request for which the result is valid; nil: no rewriting
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
 	err          error                    // the error that ended the conversation; nil if there was none
+	busyError    error                    // not nil if the server was busy until the last repetition of a request
 	limitReached bool                     // a response exceeded a limit, which ended the conversation
 	largeDecoded bool                     // a body is larger than maxRetained after removal of its content coding
 	judgesForm   bool                     // checks judge only the form of the replies, not their content
@@ -63,75 +64,33 @@ func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 
 // StartRun sets t.Run to a new id, sends the request that [Conversation.BuildRequest] returns for
 // the same arguments, and reads the response to its end. If the server refuses the request because
-// of a conflict (status 409) or because the server is busy (429 or 503), StartRun may repeat the
-// request once, with a new run id. If the server is busy both times, the conversation is
-// incomplete. StartRun reports whether the last response is successful (status 2xx).
+// of a conflict (status 409), StartRun may repeat the request once, with a new run id. StartRun
+// reports whether the last response is successful (status 2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.NewID()
 	t.accepted = t.SendTemplate(template, e)
-	if !t.accepted && t.mayRepeat() && t.Sleep(conflictDelay) {
-		wasBusy := isBusyStatus(t.lastStatus())
+	// The server may not have finished the previous run of the thread yet.
+	isConflict := !t.accepted && t.lastStatus() == http.StatusConflict
+	if isConflict && t.conflicts < maxConflicts && t.Sleep(conflictDelay) {
 		t.conflicts++
 		t.Run = t.NewID()
 		t.accepted = t.SendTemplate(template, e)
-		if status := t.lastStatus(); !t.accepted && wasBusy && isBusyStatus(status) {
-			t.target.resources.busyRefusals.Add(1)
-			t.busyError = busyError(status)
-		}
 	}
 	t.acceptedAny = t.acceptedAny || t.accepted
 	return t.accepted
 }
 
-// mayRepeat reports whether StartRun should repeat the last request, which the server refused with
-// status 409, 429 or 503. It returns false after [maxConflicts] repetitions in the conversation.
-// For the statuses 429 and 503, it also returns false if the server has not yet accepted a request
-// of StartRun in the conversation, or has refused [maxBusyRefusals] repeated requests in the test
-// run.
-func (t *Conversation) mayRepeat() bool {
-	// Status 409 may mean that the server has not finished the previous run of the thread yet.
-	status := t.lastStatus()
-	isBusy := isBusyStatus(status) && t.acceptedAny && t.target.resources.busyRefusals.Load() < maxBusyRefusals
-	return t.conflicts < maxConflicts && (isBusy || status == http.StatusConflict)
-}
-
 // lastStatus returns the status of the last response, or 0 if there was none.
 func (t *Conversation) lastStatus() int { return t.LastEvent(spec.HTTPResponse).StatusCode }
 
-// conflictDelay is the time after which StartRun repeats a request that the server refused with
+// conflictDelay is the time after which the client repeats a request that the server refused with
 // status 409, 429 or 503. It is longer than the time after the end of a run during which checks
 // allow such a refusal.
 const conflictDelay = 300 * time.Millisecond
 
-// Limits on the repetition of refused requests, so that a server that refuses all requests does
-// not delay the test run for long.
-const (
-	maxConflicts = 4 // maximum number of requests that StartRun repeats in one conversation
-
-	// maxStreamRepetitions is the maximum number of times that readWhenFree repeats a request. The
-	// pauses before the repetitions are 1, 2, 4 and 8 times conflictDelay. During these pauses, a
-	// server should detect that the client has closed earlier streams.
-	maxStreamRepetitions = 4
-
-	// maxBusyRefusals is the number of repeated requests in a test run that the server may refuse
-	// because it is busy (status 429 or 503). After that, requests refused for this reason are not
-	// repeated.
-	maxBusyRefusals = 16
-)
-
-// isBusyStatus reports whether status means that the server is busy: 429 (Too Many Requests) or 503
-// (Service Unavailable).
-func isBusyStatus(status int) bool {
-	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
-}
-
-// A busyError is the reason why a conversation is incomplete if the server refused valid requests
-// because it was busy. Its value is the status code of the last refusal.
-type busyError int
-
-func (e busyError) Error() string {
-	return fmt.Sprintf("the server refused valid requests with status %d", int(e))
-}
+// maxConflicts is the maximum number of requests that StartRun repeats in one conversation. Without
+// it, a server that refuses all requests would delay the test run for long.
+const maxConflicts = 4
 
 // IsInconclusive reports whether err, a [ScenarioResult.IncompleteReason], means that the test run
 // cannot show that the server is correct. This is the case if the run reached [Limits.RunTimeout],
@@ -186,49 +145,9 @@ func (t *Conversation) ReadStream(cursor string, events int) {
 }
 
 // readStream is like [Conversation.ReadStream], but reads until a condition in limit is met instead
-// of a number of events. The field limit.Until must be nil.
+// of a number of events.
 func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
-	r := t.BuildRequest("listen", spec.Event{Cursor: cursor})
-	if i, ok := t.beginExchange(r); ok {
-		t.readWhenFree(i, r, func() wire.StopWhen { return limit })
-	}
-}
-
-// readWhenFree sends r, a request for an event stream, and records the response in exchange i,
-// which beginExchange has returned. If the server refuses the request with status 429 (Too Many
-// Requests), readWhenFree repeats it in new exchanges, at most [maxStreamRepetitions] times. It
-// calls limit before each request; the result states when to stop reading.
-func (t *Conversation) readWhenFree(i int, r spec.Request, limit func() wire.StopWhen) {
-	// The server may not have detected yet that the client has closed earlier streams.
-	pause := conflictDelay
-	for n := 0; ; n++ {
-		t.completeExchange(i, t.clients[r.Principal], r, r.Target, limit())
-		if !t.isAtStreamLimit(i) {
-			return
-		}
-		t.target.resources.detectsLate.Store(true)
-		if n == maxStreamRepetitions || t.target.resources.busyRefusals.Load() >= maxBusyRefusals {
-			break
-		}
-		ok := t.Sleep(pause)
-		if ok {
-			i, ok = t.beginExchange(r)
-		}
-		if !ok {
-			return
-		}
-		pause *= 2
-	}
-	t.target.resources.busyRefusals.Add(1)
-}
-
-// isAtStreamLimit reports whether the server refused the stream of exchange i because too many
-// streams are open. It returns true if the response has status 429 (Too Many Requests) and the
-// server has accepted a run of the conversation.
-func (t *Conversation) isAtStreamLimit(i int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.acceptedAny && t.trace.Exchanges[i].Response.Status == http.StatusTooManyRequests
+	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
 }
 
 // SendAndRead starts a run in the same way as [Conversation.StartRun] and reads the stream of the
@@ -357,10 +276,12 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	var once sync.Once
 	start := func() { once.Do(func() { close(started) }) }
 	over := make(chan struct{})
-	limit := func() wire.StopWhen {
-		seen, events := 0, 0
-		var split sse.FrameSplitter
-		return wire.StopWhen{Until: func(r spec.Response) bool {
+	seen, events := 0, 0
+	var split sse.FrameSplitter
+	go func() {
+		defer close(over)
+		defer start()
+		t.send(stream, wire.StopWhen{Until: func(r spec.Response) bool {
 			for frame := range split.Split(r.Body[seen:]) {
 				if _, ok := sse.FindField(frame, "data"); ok {
 					events++
@@ -371,14 +292,7 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 				start()
 			}
 			return false
-		}}
-	}
-	go func() {
-		defer close(over)
-		defer start()
-		if i, ok := t.beginExchange(stream); ok {
-			t.readWhenFree(i, stream, limit)
-		}
+		}})
 	}()
 	<-started
 	request()

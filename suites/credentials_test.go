@@ -21,7 +21,7 @@ import (
 func newAccessServer(wrong string) *accessServer {
 	return &accessServer{
 		tokens: map[string]string{"token-of-ann": "ann", "token-of-bob": "bob", "streamassay": "somebody"}, maxStreams: 3, wrong: wrong,
-		owners: map[string]string{}, latest: map[string]string{}, runs: map[string]*accessServerRun{}, streams: map[string]int{},
+		owners: map[string]string{}, latest: map[string]string{}, prompts: map[string]string{}, runs: map[string]*accessServerRun{}, streams: map[string]int{},
 	}
 }
 
@@ -137,6 +137,8 @@ func TestWhoMayAsk(t *testing.T) {
 		"has no limit":            "code-sse-limit? limit-429 limit-plain",
 		"says busy":               "code-sse-limit?",
 		"never frees":             "limit-frees?",
+
+		"remembers what it refused": "recall",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			t.Parallel()

@@ -42,9 +42,32 @@ func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached |
 
 // completeExchange sends r, but with target in place of r.Target, and reads the response until it
 // ends or a condition in limit is met. It records r, with its own Target, and the response in
-// exchange i, which beginExchange has returned. It reports whether the response is successful
-// (status 2xx). It also returns false if the conversation was stopped before the response ended.
+// exchange i, which beginExchange has returned. If the server is busy (see isBusyStatus), it may
+// repeat the request in further exchanges; see mayRepeat and waitWhileBusy. It reports whether the last response is
+// successful (status 2xx). It also returns false if the conversation was stopped before the
+// response ended.
 func (t *Conversation) completeExchange(
+	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
+) bool {
+	if !t.mayRepeat(r) {
+		return t.exchangeOnce(i, client, r, target, limit)
+	}
+	limit = ignoreBusyResponses(limit)
+	pause := conflictDelay
+	for n := 0; ; n++ {
+		ok := t.exchangeOnce(i, client, r, target, limit)
+		if !t.waitWhileBusy(r, t.statusOf(i), n, pause) {
+			return ok
+		}
+		if i, ok = t.beginExchange(r); !ok {
+			return false
+		}
+		pause *= 2
+	}
+}
+
+// exchangeOnce is like completeExchange, but does not repeat the request.
+func (t *Conversation) exchangeOnce(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {
 	budget := t.budget(r)

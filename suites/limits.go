@@ -88,9 +88,10 @@ type sharedRunState struct {
 	historyMissing atomic.Bool  // a conversation has waited for a history that did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
 	detectsLate    atomic.Bool  // the server refused a stream, perhaps because it still counted closed ones
-	busyRefusals   atomic.Int64 // number of repeated requests that the server refused because it was busy
+	acceptsRuns    atomic.Bool  // the server accepted a request for a run or for a stream
+	busyRefusals   atomic.Int64 // number of requests that were still refused, with 429 or 503, at their last repetition
 
-	openStreams chan struct{} // contains an element for each open stream of the user; nil: the stream limit is unknown
+	streams streamSlots // counts the open streams of the user
 }
 
 // A responseSizeBudget adds up the sizes of the responses of one kind, streams or other replies,
@@ -117,9 +118,7 @@ func newRunResources(l Limits, streamLimit int) *sharedRunState {
 	b := &sharedRunState{
 		memory:  wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
 		budgets: map[bool]*responseSizeBudget{}, judgeCtx: context.Background(),
-	}
-	if streamLimit > 0 {
-		b.openStreams = make(chan struct{}, streamLimit)
+		streams: streamSlots{limit: streamLimit, isKnown: streamLimit > 0},
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
 		e := &responseSizeBudget{kind: kind, max: responseVolume{

@@ -84,47 +84,6 @@ func (b *sharedRunState) noteOpenStream(r spec.Response, endedAt time.Time) {
 	}
 }
 
-// Times for waitForStream.
-const (
-	// maxStreamWait is the maximum time for which the client waits until it requests another
-	// stream.
-	maxStreamWait = 4 * time.Second
-	// noticeTime is the time for which a stream counts as open after the client has closed the
-	// connection, because the server may not have detected this yet.
-	noticeTime = time.Second
-	// slowNoticeTime replaces noticeTime if the target has left a stream open before, or has
-	// refused one because too many were open.
-	slowNoticeTime = 2 * time.Second
-)
-
-// waitForStream waits until the client can request r without exceeding [Target.StreamLimit], but no
-// longer than [maxStreamWait]. When the response to r has ended, the caller must call release with
-// that response. waitForStream does not wait if the limit is unknown, if the response to r is not a
-// stream of [spec.PrimaryUser], or if no other conversations are in progress.
-func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response)) {
-	open, o := t.target.resources.openStreams, t.dialect.Operation(r)
-	if open == nil || o == nil || !o.IsStream || r.Principal != spec.PrimaryUser || !t.concurrent {
-		return func(spec.Response) {}
-	}
-	select {
-	case open <- struct{}{}:
-	case <-time.After(maxStreamWait):
-		return func(spec.Response) {}
-	case <-t.ctx.Done():
-		return func(spec.Response) {}
-	}
-	return func(r spec.Response) {
-		switch {
-		case r.End == nil || r.Status/100 != 2: // the server has closed it, or has opened none
-			<-open
-		case t.target.resources.leavesOpen.Load() || t.target.resources.detectsLate.Load():
-			time.AfterFunc(slowNoticeTime, func() { <-open })
-		default:
-			time.AfterFunc(noticeTime, func() { <-open })
-		}
-	}
-}
-
 // isReadToEnd reports whether the client has read r to the end of the body or to the end of the
 // run.
 func isReadToEnd(r spec.Response) bool {
@@ -174,10 +133,10 @@ func runCloses(t *Conversation) {
 // others, read at the same time.
 const maxOpenStreams = 5
 
-// maxStreams returns n or [Target.StreamLimit], whichever is less. If the limit is unknown, it
-// returns n.
+// maxStreams returns n or the number of streams that the conversations may have open at the same
+// time, whichever is less; see [streamSlots]. If that number is not limited, it returns n.
 func (t *Conversation) maxStreams(n int) int {
-	if limit := t.target.StreamLimit; limit > 0 {
+	if limit := t.target.resources.streams.maxOpen(); limit > 0 {
 		return min(n, limit)
 	}
 	return n

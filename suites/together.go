@@ -23,12 +23,11 @@ func (t *Conversation) sendTogether(requests []spec.Request, n int, limit func(s
 		}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			t.readWhenFree(i, r, func() (until wire.StopWhen) {
-				if limit != nil {
-					until = limit(r)
-				}
-				return until
-			})
+			var until wire.StopWhen
+			if limit != nil {
+				until = limit(r)
+			}
+			t.completeExchange(i, t.clients[r.Principal], r, r.Target, until)
 		})
 	}
 	wait.Wait()
