@@ -254,7 +254,7 @@ func (t *Conversation) sendForms(template string) {
 	if !ok || template != "prompt" && !t.canSend(template) || template == "cancel" && t.HasTemplate("listen") {
 		return
 	}
-	t.Thread = t.NewID()
+	t.Thread, t.Run = t.NewID(), t.NewID()
 	e := t.PromptEvent("text", "1/2 é 🙂")
 	if !o.StartsRun {
 		if t.SendAndRead("prompt", e); !t.accepted {
