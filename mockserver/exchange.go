@@ -109,7 +109,7 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the maximum number of variations that a mock caches. When a mock has so many, a
+// maxVariations is the maximum number of variations that a mock caches. When the cache is full, a
 // new variation replaces the oldest one.
 const maxVariations = 256
 

@@ -59,8 +59,13 @@ func (c *runsAndHistories) sentTexts(x *exchange, thread string) (sent map[sende
 			r.requestedAgain || r.content == nil || credentialKey(r.request) != credentialKey(x.request) {
 			return nil, false
 		}
-		user, _ := r.request.Prompt()
-		sent[senderText{spec.HistoryUser, user}]++
+		if prompt, ok := r.request.Prompt(); ok {
+			sent[senderText{spec.HistoryUser, prompt}]++
+		} else { // other messages follow that of the user
+			for _, m := range r.request.PartsOf(spec.InputUser) {
+				sent[senderText{spec.HistoryUser, m.Text}]++
+			}
+		}
 		texts := r.content.texts(false)
 		for _, text := range texts {
 			sent[senderText{spec.HistoryAssistant, text}]++

@@ -18,7 +18,7 @@ type InvalidRequest struct {
 	Request, Valid spec.Request
 }
 
-// InvalidRequests returns invalid requests that differ from the valid request r. Most of them
+// InvalidRequests returns invalid requests that are derived from the valid request r. Most of them
 // violate one constraint, and a few violate two. It leaves out violations for which the document
 // does not specify a refusal. The order is deterministic. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {

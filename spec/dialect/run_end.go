@@ -35,8 +35,8 @@ func (d *Dialect) NewRunEndDetector(r spec.Request) *RunEndDetector {
 }
 
 // Find reports whether body contains the end of the run. The argument body must be all of the body
-// that was received so far. Find resumes where the previous call ended. It stops searching at an
-// event that exceeds [MaxEventBytes].
+// that was received so far. Find resumes where the previous call ended. Once it has found the end,
+// it always returns true. At an event that exceeds [MaxEventBytes], it stops searching for good.
 func (f *RunEndDetector) Find(body []byte) bool {
 	if f.found || f.decoder.Err() != nil {
 		return f.found
