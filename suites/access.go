@@ -52,8 +52,8 @@ var accessScenarios = []Scenario{
 // requestAsOthers sends requests of all kinds as [spec.PrimaryUser], and requests for the same
 // threads, runs and files as each principal in others. These principals also request the stream of
 // a run, and cancel the run, while the primary user reads that stream. Checks verify that the
-// server refuses the requests of the principals in others, and that the stream of the primary user
-// continues. requestAsOthers omits requests that the dialect or the target does not support.
+// server refuses the requests of the principals in others, that it does not recall their prompts,
+// and that the stream of the primary user continues. requestAsOthers omits requests that the dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.noteNewThread()
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
@@ -229,6 +229,7 @@ func runStreamLimit(t *Conversation) {
 		return
 	}
 	cursor := t.readFirstCursor()
+	t.testsLimit = true
 	h := heldStreams{conversation: t, request: t.BuildRequest("listen", spec.Event{})}
 	for held := 0; held < t.target.StreamLimit && h.retryWhileFull(h.open); held++ {
 	}

@@ -16,8 +16,8 @@ const (
 	// the client has closed earlier streams.
 	maxBusyRepetitions = 4
 
-	// maxBusyRefusals is the number of requests in a test run that the server may still refuse when
-	// they are repeated for the last time. After that, no requests are repeated.
+	// maxBusyRefusals is the number of requests in a test run whose last repetition the server may
+	// refuse. After that, the client repeats no more requests.
 	maxBusyRefusals = 16
 )
 
@@ -28,11 +28,11 @@ func isBusyStatus(status int) bool {
 }
 
 // mayRepeat reports whether the client repeats r if the server is busy. The request must be one of
-// [spec.PrimaryUser] that asks for a run or a stream. The result is false in the scenario that
+// [spec.PrimaryUser] that asks for a run or a stream. The result is false while the conversation
 // tests the limit on streams.
 func (t *Conversation) mayRepeat(r spec.Request) bool {
 	o := t.dialect.Operation(r)
-	return t.repeatsBusy && r.Principal == spec.PrimaryUser && o != nil && (o.IsStream || o.StartsRun)
+	return !t.testsLimit && r.Principal == spec.PrimaryUser && o != nil && (o.IsStream || o.StartsRun)
 }
 
 // ignoreBusyResponses returns a copy of limit whose functions are not called for responses with
@@ -53,8 +53,8 @@ func ignoreBusyResponses(limit wire.StopWhen) wire.StopWhen {
 	return limit
 }
 
-// waitWhileBusy waits for the given pause if status, that of the response to r, means that the
-// server is busy. It reports whether the client can then repeat r, which it has already repeated n
+// waitWhileBusy waits for the given pause if status, the status of the response to r, means that
+// the server is busy. It reports whether the client can then repeat r, which it has already repeated n
 // times. If the server has accepted no run yet, the client repeats r only once. If the server has,
 // and is still busy after the last repetition, the conversation is incomplete.
 func (t *Conversation) waitWhileBusy(r spec.Request, status, n int, pause time.Duration) bool {
@@ -66,7 +66,7 @@ func (t *Conversation) waitWhileBusy(r spec.Request, status, n int, pause time.D
 		return false
 	}
 	if t.dialect.Operation(r).IsStream {
-		shared.noteStreamRefusal()
+		shared.streams.noteRefusal()
 	}
 	accepts := shared.acceptsRuns.Load()
 	if shared.busyRefusals.Load() < maxBusyRefusals && (n == 0 || accepts && n < maxBusyRepetitions) {

@@ -43,9 +43,9 @@ func (t *Conversation) hasEnded() bool { return t.err != nil || t.limitReached |
 // completeExchange sends r, but with target in place of r.Target, and reads the response until it
 // ends or a condition in limit is met. It records r, with its own Target, and the response in
 // exchange i, which beginExchange has returned. If the server is busy (see isBusyStatus), it may
-// repeat the request in further exchanges; see mayRepeat and waitWhileBusy. It reports whether the last response is
-// successful (status 2xx). It also returns false if the conversation was stopped before the
-// response ended.
+// repeat the request in further exchanges; see mayRepeat and waitWhileBusy. It reports whether the
+// last response is successful (status 2xx). It also returns false if the conversation was stopped
+// before the response ended.
 func (t *Conversation) completeExchange(
 	i int, client *wire.Client, r spec.Request, target string, limit wire.StopWhen,
 ) bool {

@@ -87,7 +87,6 @@ type sharedRunState struct {
 
 	historyMissing atomic.Bool  // a conversation has waited for a history that did not appear in time
 	leavesOpen     atomic.Bool  // a stream stayed open after the end of its run
-	detectsLate    atomic.Bool  // the server refused a stream, perhaps because it still counted closed ones
 	acceptsRuns    atomic.Bool  // the server accepted a request for a run or for a stream
 	busyRefusals   atomic.Int64 // number of requests that were still refused, with 429 or 503, at their last repetition
 

@@ -49,7 +49,8 @@ func TestOpenStreams(t *testing.T) {
 
 // TestOpenStreamsDetectedLate checks that a server that counts each stream until 200 ms after its
 // end, because it detects late that the client has closed the stream, leaves no conversation
-// incomplete, whether the target's configuration states the limit on streams or not.
+// incomplete, and that each stream that it refuses is requested again. The target's configuration
+// may state the limit on streams or not.
 func TestOpenStreamsDetectedLate(t *testing.T) {
 	t.Parallel()
 	const limit = 3
@@ -75,7 +76,7 @@ func TestOpenStreamsDetectedLate(t *testing.T) {
 				server.ServeHTTP(w, r)
 			}))
 			target.StreamLimit, target.ClaimedCapabilities = stated, []string{"scripted"}
-			target.Only = []string{"cancel", "closes", "together", "two-readers"}
+			target.Only, target.Sequences = []string{"cancel", "closes", "sequence-*", "together", "two-readers"}, 4
 			parts, err := Run(t.Context(), target, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -83,6 +84,15 @@ func TestOpenStreamsDetectedLate(t *testing.T) {
 			for _, p := range parts {
 				if p.IncompleteReason != nil {
 					t.Errorf("%s: %v, after %d refused streams in all", p.Scenario.Name, p.IncompleteReason, refused.Load())
+				}
+				last := map[string]int{} // by target and cursor: the status of the last response
+				for _, x := range p.Trace.Exchanges {
+					last[x.Request.Target+" "+x.Request.Header.Get("Last-Event-ID")] = x.Response.Status
+				}
+				for request, status := range last {
+					if status == http.StatusTooManyRequests {
+						t.Errorf("%s: GET %s was refused and not repeated successfully", p.Scenario.Name, request)
+					}
 				}
 			}
 			if refused.Load() == 0 {

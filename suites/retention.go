@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -35,9 +34,6 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	if part.IncompleteReason == nil {
 		part.IncompleteReason = conv.busyError
 	}
-	if part.IncompleteReason == nil && part.Scenario.Denial != spec.DeniedStreamLimit && conv.wasAtStreamLimit() {
-		part.IncompleteReason = busyError(http.StatusTooManyRequests)
-	}
 	n, coded := responseSize(part.Trace)
 	large := n > maxRetained || conv.largeDecoded
 	switch {
@@ -54,24 +50,6 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	}
 	conv.releaseMemory()
 	return part
-}
-
-// wasAtStreamLimit reports whether the server refused a request for the stream of a run with status
-// 429 (Too Many Requests), and no repetition of the request was successful. Checks can then not
-// judge the run. wasAtStreamLimit returns false if the server has accepted no run of the
-// conversation.
-func (t *Conversation) wasAtStreamLimit() bool {
-	refused := map[string]bool{}
-	for _, x := range t.trace.Exchanges {
-		o := t.dialect.Operation(x.Request)
-		if o != nil && o.IsStream && !o.StartsRun && x.Request.Principal == spec.PrimaryUser {
-			key := fmt.Sprint(x.Request.Target, x.Request.Header)
-			if delete(refused, key); x.Response.Status == http.StatusTooManyRequests {
-				refused[key] = true
-			}
-		}
-	}
-	return t.acceptedAny && len(refused) > 0
 }
 
 // releaseMemory makes the memory that the memory limiter has reserved for the responses of the

@@ -13,10 +13,11 @@ import (
 type streamSlots struct {
 	isKnown bool // whether the limit is [Target.StreamLimit]
 
-	mu    sync.Mutex
-	limit int           // maximum number of open streams; 0: not limited
-	open  int           // number of open streams
-	freed chan struct{} // closed when a stream ends; nil if nobody waits for that
+	mu      sync.Mutex
+	limit   int           // maximum number of open streams; 0: not limited
+	open    int           // number of open streams
+	refused bool          // the server has refused a stream; see noteRefusal
+	freed   chan struct{} // closed when a stream ends; nil if nobody waits for that
 }
 
 // minLearnedLimit is the lowest limit that streamSlots derives from refusals. A lower one would
@@ -27,13 +28,11 @@ const minLearnedLimit = 2
 // than [maxStreamWait] and not after ctx is done. The caller must call release when the stream has
 // ended.
 func (s *streamSlots) acquire(ctx context.Context) {
-	late := time.NewTimer(maxStreamWait)
-	defer late.Stop()
-	for {
-		s.mu.Lock()
-		if s.limit == 0 || s.open < s.limit {
-			break
-		}
+	ctx, stop := context.WithTimeout(ctx, maxStreamWait)
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.limit > 0 && s.open >= s.limit && ctx.Err() == nil {
 		if s.freed == nil {
 			s.freed = make(chan struct{})
 		}
@@ -41,15 +40,11 @@ func (s *streamSlots) acquire(ctx context.Context) {
 		s.mu.Unlock()
 		select {
 		case <-freed:
-			continue
-		case <-late.C:
 		case <-ctx.Done():
 		}
 		s.mu.Lock()
-		break
 	}
 	s.open++
-	s.mu.Unlock()
 }
 
 // release records that a stream has ended.
@@ -70,22 +65,23 @@ func (s *streamSlots) maxOpen() int {
 	return s.limit
 }
 
-// noteRefusal records that the server refused a stream, probably because too many were open. If the
-// limit is unknown, the number of streams that are open now becomes the limit, unless the limit is
-// lower already.
+// noteRefusal records that the server refused a stream, probably because too many were open. Perhaps
+// it still counted streams that the client had closed. If the limit is unknown, the number of
+// streams that are open now becomes the limit, unless the limit is lower already.
 func (s *streamSlots) noteRefusal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.refused = true
 	if n := max(s.open, minLearnedLimit); !s.isKnown && (s.limit == 0 || n < s.limit) {
 		s.limit = n
 	}
 }
 
-// noteStreamRefusal records that the server refused a stream because too many were open. The server
-// may still have counted streams that the client had closed.
-func (b *sharedRunState) noteStreamRefusal() {
-	b.detectsLate.Store(true)
-	b.streams.noteRefusal()
+// hasRefusal reports whether the server has refused a stream; see noteRefusal.
+func (s *streamSlots) hasRefusal() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // Times for waitForStream.
@@ -116,7 +112,7 @@ func (t *Conversation) waitForStream(r spec.Request) (release func(spec.Response
 		switch {
 		case r.End == nil || r.Status/100 != 2: // the server has closed it, or has opened none
 			shared.streams.release()
-		case shared.leavesOpen.Load() || shared.detectsLate.Load():
+		case shared.leavesOpen.Load() || shared.streams.hasRefusal():
 			time.AfterFunc(slowNoticeTime, shared.streams.release)
 		default:
 			time.AfterFunc(noticeTime, shared.streams.release)

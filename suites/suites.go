@@ -343,7 +343,7 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 		part.Err = err
 		return part
 	}
-	conv.concurrent, conv.repeatsBusy = !s.Exclusive, s.Denial != spec.DeniedStreamLimit
+	conv.concurrent = !s.Exclusive
 	s.Run(conv)
 	return t.finishConversation(conv, part)
 }

@@ -162,7 +162,7 @@ var lifecycleMutants = []*Mutant{
 	}, {
 		Name: "unheard-between-deltas", Doc: "when a second has passed after a piece of a text, nothing more of a run is sent",
 		Middleware: muteAfterSilence(time.Second, func(k spec.Kind) bool { return k == spec.MessageDelta }),
-		KilledBy:   map[string]string{"run.ends": "http.close", "wire.ends": "http.close", "script.slow": "http.close message.delta"},
+		KilledBy:   map[string]string{"run.ends": "http.close", "wire.ends": "http.close", "script.slow": "message.delta"},
 		AlsoFails:  slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
 		Name: "other-run", Doc: "an event about the run names another run",

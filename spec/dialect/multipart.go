@@ -162,7 +162,7 @@ var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\
 
 // formBoundary returns the boundary with which form is encoded as multipart/form-data (RFC 7578,
 // section 4.1). The boundary contains a hash of the fields. Equal forms therefore have equal
-// boundaries, and no field is likely to contain its own boundary.
+// boundaries, and a field is unlikely to contain the boundary.
 func formBoundary(form map[string]any) string {
 	h := fnv.New64a() // writing to it never fails
 	for _, name := range slices.Sorted(maps.Keys(form)) {

@@ -83,9 +83,9 @@ func OpenRedis(ctx context.Context, url string, cfg state.Config) (state.Store, 
 	return s, nil
 }
 
-// describeFirstError returns the error to report if err is the error of the first command to a
-// server. If there was no reply or an invalid one, the server may not be a Redis server, and the
-// result says so. Otherwise, and if ctx, the context of the caller, is done, the result is err.
+// describeFirstError returns the error to report if the first command to a server failed with err.
+// If there was no reply or an invalid one, the returned error states that the server may not be a
+// Redis server. Any other err, and each err if ctx is done, is returned unchanged.
 func (c *redisClient) describeFirstError(ctx context.Context, err error) error {
 	timeout, isNet := errors.AsType[net.Error](err)
 	switch {
