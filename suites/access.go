@@ -53,7 +53,8 @@ var accessScenarios = []Scenario{
 // threads, runs and files as each principal in others. These principals also request the stream of
 // a run, and cancel the run, while the primary user reads that stream. Checks verify that the
 // server refuses the requests of the principals in others, that it does not recall their prompts,
-// and that the stream of the primary user continues. requestAsOthers omits requests that the dialect or the target does not support.
+// and that the stream of the primary user continues. requestAsOthers omits requests that the
+// dialect or the target does not support.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.noteNewThread()
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))

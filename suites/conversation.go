@@ -38,7 +38,7 @@ type Conversation struct {
 	accepted    bool                            // the server accepted the last request of StartRun
 	acceptedAny bool                            // the server accepted at least one request of StartRun
 	conflicts   int                             // number of requests that StartRun has repeated
-	testsLimit  bool                            // requests exceed the stream limit on purpose, so those refused are not repeated
+	testsLimit  bool                            // requests may exceed the stream limit, so refused ones are not repeated
 	form        func(spec.Request) spec.Request // rewrites each request for which the result is valid; nil: no rewriting
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
