@@ -43,9 +43,9 @@ const (
 	DefaultMaxEvents   = wire.DefaultMaxEvents    // maximum number of events of one stream
 )
 
-// withDefaults returns a copy of l in which the fields IdleTimeout, MaxBytes and MaxEvents have
-// their defaults if they are zero in l. The argument timeout is the maximum duration of one
-// exchange.
+// withDefaults returns a copy of l in which the fields IdleTimeout, MaxBytes and MaxEvents, if they
+// are zero, are replaced by their defaults. The default of IdleTimeout is at most timeout, the
+// maximum duration of one exchange.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	l.IdleTimeout = cmp.Or(l.IdleTimeout, min(DefaultIdleTimeout, timeout))
 	l.MaxBytes, l.MaxEvents = cmp.Or(l.MaxBytes, DefaultMaxBytes), cmp.Or(l.MaxEvents, DefaultMaxEvents)

@@ -172,7 +172,7 @@ func newTargetOptions() targetOptions {
 	}}
 }
 
-// addFlags adds flags that set the options in t to cmd: those of the diff command if isDiff is
+// addFlags adds to cmd the flags that set the options in t: those of the diff command if isDiff is
 // true, and those of the run command otherwise. The current values of the options become the
 // defaults of the flags.
 func (t *targetOptions) addFlags(cmd *cobra.Command, isDiff bool) {

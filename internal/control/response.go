@@ -119,8 +119,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, known ...stri
 	return data, mediaType, err
 }
 
-// readJSON decodes the JSON body of a request and stores the result in into, which must be a
-// pointer. The errors are those of readBody and decodeBody.
+// readJSON decodes the JSON body of a request into the value that into points to. The string
+// example is a valid body, which error messages show. The errors are those of readBody and
+// decodeBody.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	data, _, err := readBody(w, r, maxBody, "application/json")
 	if err != nil {

@@ -353,8 +353,8 @@ func (h *serverHistory) noteStatus(v parsedRequest, status int) {
 }
 
 // change calls edit for each known thread whose id occurs in the target or the body of the request
-// v, even if v is invalid. The argument c of edit holds the facts for the next run of the thread,
-// which edit changes in place. The mutex h.mu is locked during the calls, so edit must not lock it.
+// v, even if v is invalid. The argument c of edit points to the facts for the next run of that
+// thread; edit changes these facts in place. It must not lock h.mu, which change holds.
 func (h *serverHistory) change(v parsedRequest, edit func(c *conditionFacts)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,7 +42,7 @@ func (c *Schedule) NextToken() time.Duration {
 
 // NextEvent returns the time at which the next event that is not a token is due, as an offset from
 // the beginning of the stream. That is the time of the preceding event, or 0 for the first event,
-// plus the delays for which [Schedule.Delay] was called after the preceding event.
+// plus the delays added with [Schedule.Delay] since then. NextEvent does not change c.
 func (c *Schedule) NextEvent() time.Duration {
 	return c.last
 }

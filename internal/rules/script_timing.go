@@ -91,14 +91,14 @@ func (s *eventGapTracker) observe(e spec.Event, keep func(spec.Event) *spec.Even
 	s.last = e.At
 }
 
-// judgeDeltaTimes judges whether no delta arrived earlier than the prompt conformance:slow allows.
-// The string argument is the argument of the prompt: a number of deltas and an interval in
-// milliseconds, separated by a space. Delta number k, counted from 0, must not arrive earlier than
-// k intervals after the request that started the run, minus timeTolerance and k times timerError.
+// judgeDeltaTimes reports the first delta that arrived earlier than the test prompt "slow" allows.
+// The string argument is the argument of that prompt: a number n of deltas and an interval in
+// milliseconds, separated by a space. Delta k, counted from 0, must not arrive earlier than k
+// intervals after the request that started the run, minus timeTolerance and k times timerError.
 //
-// A server may join several deltas or split one. The last delta of a run that succeeded therefore
-// has the last number that the prompt asks for. If more deltas arrived than the prompt asks for,
-// only the last one is judged.
+// A server may join several deltas or split one. However many it sent, the last delta of a run that
+// succeeded completes the text, so it is judged as delta n-1. If more than n deltas arrived, only
+// the last one is judged.
 //
 // Nothing is judged if the argument is invalid, if the times of arrival are unknown, if the run
 // failed or was not received to its end, or if it has no deltas or more than maxPieces deltas.

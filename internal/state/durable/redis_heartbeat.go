@@ -150,8 +150,8 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
-// ClaimOrphans implements [state.Store]. It also returns runs of this replica that the server
-// stored although StartRun returned an error.
+// ClaimOrphans implements [state.Store]. It also returns runs of this replica that Redis stored
+// although StartRun returned an error, for example because the reply of Redis was lost.
 func (s *redisStore) ClaimOrphans(ctx context.Context) ([]state.RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()
