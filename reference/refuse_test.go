@@ -51,7 +51,7 @@ func TestRefusals(t *testing.T) {
 // upload stores an image of the client's user.
 func (k *testClient) upload() files.File {
 	k.Helper()
-	f, err := k.s.cfg.Files.Put(k.Context(), files.Upload{Owner: k.user, Name: "x.png", Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")})
+	f, err := k.s.cfg.Files.Put(k.Context(), files.NewFile{Owner: k.user, Name: "x.png", Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")})
 	if err != nil {
 		k.Fatal(err)
 	}

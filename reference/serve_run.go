@@ -72,7 +72,7 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 	}
 	now := s.cfg.Now()
 	r = &run{ref: s.runRef(c.event.Thread, c.event.Run), id: c.event.Run}
-	b := state.RunRequest{Owner: c.user, StartedAt: now, KeepEvents: s.resumable}
+	b := state.StartRunRequest{Owner: c.user, StartedAt: now, KeepEvents: s.resumable}
 	if !c.op.IsStream {
 		b.TaskID = s.newID(c)
 	} else if !idGenerated { // a repeated request starts another run

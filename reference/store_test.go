@@ -43,7 +43,7 @@ func (s *failingStore) down() error {
 	return nil
 }
 
-func (s *failingStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
+func (s *failingStore) StartRun(ctx context.Context, b state.StartRunRequest) (state.StartRunResult, error) {
 	if err := s.down(); err != nil {
 		return state.StartRunResult{}, err
 	}
@@ -179,7 +179,7 @@ func TestMessagesWaitForAnEvent(t *testing.T) {
 		s := state.NewMemory(state.Config{})
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Store: s})
 		ref := state.RunRef{Thread: "t", Run: "r"}
-		if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, KeepEvents: true}); err != nil {
+		if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: ref, KeepEvents: true}); err != nil {
 			t.Fatal(err)
 		}
 		r := &run{ref: ref, id: "r"}
@@ -240,7 +240,7 @@ func TestOrphans(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		onShaky(t, d.Name, func(k *testClient, s *failingStore) {
 			ref := k.s.runRef(k.thread, "run-7")
-			if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, Owner: k.user, StartedAt: time.Now(), KeepEvents: true}); err != nil {
+			if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: ref, Owner: k.user, StartedAt: time.Now(), KeepEvents: true}); err != nil {
 				t.Fatal(err)
 			}
 			begun := k.s.encodeEvent(nil, &spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})

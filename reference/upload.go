@@ -89,7 +89,7 @@ func (s *Server) serveAttach(c *requestContext) {
 		return
 	}
 	file, _ := c.event.Last(spec.InputFile)
-	f, err := s.cfg.Files.Put(c.r.Context(), files.Upload{
+	f, err := s.cfg.Files.Put(c.r.Context(), files.NewFile{
 		Owner: c.user, Thread: c.event.Thread, Name: file.Name, Type: file.Type, Data: []byte(file.Text),
 	})
 	if err != nil {

@@ -189,7 +189,7 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(PlannedCheck, Finding
 		}
 		checks[i] = eventObserver{d.Check.Watch(&passes[i]), d.Check.AllPrincipals}
 	}
-	progress := completeRunDetector{hasRunEnd: plan.HasRunEnd}
+	progress := evaluationBuilder{hasRunEnd: plan.HasRunEnd}
 	watchers := slices.Concat([]eventObserver{{progress.observe, false}}, state.observers, checks)
 	for e := range events {
 		for _, w := range watchers {
@@ -226,12 +226,12 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeRunDetector computes the fields of an [Evaluation] other than Results from the events
+// An evaluationBuilder computes the fields of an [Evaluation] other than Results from the events
 // of a conversation. For the field Complete, it looks for an exchange whose response streams a run
 // to its end. The stream must have content, and all its frames must be decodable. It need not
 // contain the start of the run, because not every document demands one. Frames that violate their
 // schemas count, too, because checks judge these.
-type completeRunDetector struct {
+type evaluationBuilder struct {
 	Evaluation
 	hasRunEnd  bool     // whether the dialect has the kind RunEnd
 	otherTypes []string // media types allowed in place of an event stream in the current exchange
@@ -248,7 +248,7 @@ type exchangeProgress struct {
 }
 
 // observe updates s according to e, the next event of the conversation.
-func (s *completeRunDetector) observe(e Event) {
+func (s *evaluationBuilder) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}

@@ -43,7 +43,7 @@ const (
 func runPause(t *Conversation) {
 	first := t.Thread
 	t.SendAndRead("prompt", t.PromptEvent("text", "before the pause"))
-	var replies []pendingInput
+	var replies []pendingReply
 	elicit := func(template string, needs Scenario) {
 		if !t.target.supports(needs) {
 			return
@@ -51,7 +51,7 @@ func runPause(t *Conversation) {
 		t.Thread = t.NewID()
 		if e, ok := t.elicit(template); ok {
 			e.Thread = t.Thread
-			replies = append(replies, pendingInput{template, e})
+			replies = append(replies, pendingReply{template, e})
 		}
 	}
 	elicit("tool-result", needsClientTool)

@@ -16,16 +16,16 @@ type sequencePlayer struct {
 	threads        [threadCount + 1]string // thread ids; index 0 is not used
 	runs           map[int]runIdentity
 	seenCursors    map[int][]string     // cursors from which the run can be resumed
-	pendingReplies map[int]pendingInput // reply to the tool call or interrupt of the run, if not sent yet
+	pendingReplies map[int]pendingReply // reply to the tool call or interrupt of the run, if not sent yet
 	uploads        map[int]uploadedFile
 }
 
 // A runIdentity identifies a run by its id and the id of its thread.
 type runIdentity struct{ thread, id string }
 
-// A pendingInput is a tool result, or an answer to an interrupt, that the client has not sent yet.
+// A pendingReply is a tool result, or an answer to an interrupt, that the client has not sent yet.
 // The request is built from the template with the name in the field template and from the event.
-type pendingInput struct {
+type pendingReply struct {
 	template string
 	event    spec.Event
 }
@@ -43,7 +43,7 @@ type uploadedFile struct {
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runIdentity{}, seenCursors: map[int][]string{},
-		pendingReplies: map[int]pendingInput{}, uploads: map[int]uploadedFile{},
+		pendingReplies: map[int]pendingReply{}, uploads: map[int]uploadedFile{},
 	}
 	for i := range threadCount {
 		a.threads[i+1] = t.NewID()
@@ -97,7 +97,7 @@ func (a *sequencePlayer) answerPending(thread string) {
 
 // addPendingReply records d as the pending reply to the tool call or interrupt that action s
 // elicited. It does nothing if the last response was not read to its end.
-func (a *sequencePlayer) addPendingReply(s action, d pendingInput) {
+func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if last := len(a.trace.Exchanges) - 1; last >= 0 && isReadToEnd(a.trace.Exchanges[last].Response) {
@@ -113,7 +113,7 @@ func elicitReply(template string) func(*sequencePlayer, action) {
 		eliciting, e := a.elicitingAction(s, template)
 		a.startAndReadRun(s, eliciting, e)
 		if reply, ok := a.replyAction(s, template, e); ok {
-			a.addPendingReply(s, pendingInput{template, reply})
+			a.addPendingReply(s, pendingReply{template, reply})
 		}
 	}
 }

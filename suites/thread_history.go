@@ -103,7 +103,7 @@ func totalLen(h dialect.MessageHistory) (n int) {
 // contains the events of the exchange. answerMessages returns nil if the run did not end or failed,
 // or if the arguments of a tool call are longer than [maxRepeatedText].
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*messageAccumulator{}, calls: map[string]*itemAccumulator{}}
+	b := messageAssembler{byID: map[string]*partialMessage{}, calls: map[string]*partialEvent{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -125,21 +125,21 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// An itemAccumulator is a message or a tool call that is assembled from the events of a stream.
-type itemAccumulator struct {
+// A partialEvent is a message or a tool call that is assembled from the events of a stream.
+type partialEvent struct {
 	spec.Event                 // all fields except Text
 	text       strings.Builder // the Text
 }
 
 // add appends delta to the text, unless the text is already longer than [maxRepeatedText].
-func (p *itemAccumulator) add(delta string) {
+func (p *partialEvent) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the assembled event. It cuts the text to at most [maxRepeatedText] bytes.
-func (p *itemAccumulator) event() spec.Event {
+func (p *partialEvent) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -147,24 +147,24 @@ func (p *itemAccumulator) event() spec.Event {
 	return e
 }
 
-// A messageAccumulator is a message that is assembled from the events of a stream.
-type messageAccumulator struct {
-	itemAccumulator
-	calls []*itemAccumulator // the tool calls in the message
+// A partialMessage is a message that is assembled from the events of a stream.
+type partialMessage struct {
+	partialEvent
+	calls []*partialEvent // the tool calls in the message
 }
 
 // newAnswerMessage returns a message with the fields of e, except that the text is empty.
-func newAnswerMessage(e spec.Event) *messageAccumulator {
-	return &messageAccumulator{itemAccumulator: itemAccumulator{Event: e}}
+func newAnswerMessage(e spec.Event) *partialMessage {
+	return &partialMessage{partialEvent: partialEvent{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
 type messageAssembler struct {
-	request  spec.Event                     // the request for the stream
-	messages []*messageAccumulator          // messages of the assistant and tool results, in the order of the stream
-	byID     map[string]*messageAccumulator // messages of the assistant, by id
-	calls    map[string]*itemAccumulator    // tool calls, by id
-	ended    bool                           // the run has ended successfully
+	request  spec.Event                 // the request for the stream
+	messages []*partialMessage          // messages of the assistant and tool results, in the order of the stream
+	byID     map[string]*partialMessage // messages of the assistant, by id
+	calls    map[string]*partialEvent   // tool calls, by id
+	ended    bool                       // the run has ended successfully
 }
 
 // observe updates the messages with e, the next event of the stream.
@@ -185,7 +185,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &itemAccumulator{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &partialEvent{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:
@@ -208,10 +208,10 @@ func (b *messageAssembler) observe(e spec.Event) {
 // adds the messages of the assistant that are neither in the request nor known already. It ignores
 // messages whose content is a list of parts; see [isContentInParts].
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
-	hasText := slices.ContainsFunc(b.messages, func(m *messageAccumulator) bool { return m.text.Len() > 0 })
+	hasText := slices.ContainsFunc(b.messages, func(m *partialMessage) bool { return m.text.Len() > 0 })
 	for _, told := range messages {
 		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
-		isAnswered := func(m *messageAccumulator) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+		isAnswered := func(m *partialMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
 		switch {
 		case isContentInParts(told):
 		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
@@ -241,7 +241,7 @@ func isContentInParts(message spec.Event) bool {
 
 // assistant returns the message of the assistant with the given id. If there is none, it adds an
 // empty message with that id.
-func (b *messageAssembler) assistant(id string) *messageAccumulator {
+func (b *messageAssembler) assistant(id string) *partialMessage {
 	m := b.byID[id]
 	if m == nil {
 		m = newAnswerMessage(spec.Event{Kind: spec.InputAssistant, Message: id})

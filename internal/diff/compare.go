@@ -304,17 +304,17 @@ func (m *comparer) compareEvent(a, b spec.Event, cut bool) (fields []FieldDiff) 
 
 // factNamed returns the fact with the given name in list. The second result is false if there is
 // none.
-func factNamed(name string, list []eventProperty) (eventProperty, bool) {
-	if i := slices.IndexFunc(list, func(f eventProperty) bool { return f.name == name }); i >= 0 {
+func factNamed(name string, list []comparedProperty) (comparedProperty, bool) {
+	if i := slices.IndexFunc(list, func(f comparedProperty) bool { return f.name == name }); i >= 0 {
 		return list[i], true
 	}
-	return eventProperty{}, false
+	return comparedProperty{}, false
 }
 
 // factsMatch reports whether a and b, two values of the same fact of events of the given kind,
 // match according to a.comparison. For ids, it calls [comparer.matchIDs]. If cut is true, values
 // also match if they may differ only because a stream was cut (see compareEvent).
-func (m *comparer) factsMatch(kind spec.Kind, a, b eventProperty, cut bool) bool {
+func (m *comparer) factsMatch(kind spec.Kind, a, b comparedProperty, cut bool) bool {
 	switch {
 	case a.comparison == comparePresence || a.value == b.value && a.comparison == compareEqual:
 		return true

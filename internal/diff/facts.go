@@ -21,8 +21,8 @@ const (
 	comparePresence                       // any two values match, such as two times
 )
 
-// An eventProperty is a fact: one property of an event that is compared.
-type eventProperty struct {
+// A comparedProperty is a fact: one property of an event that is compared.
+type comparedProperty struct {
 	name, value string
 	comparison  comparisonRule // how the value is compared
 }
@@ -40,15 +40,15 @@ const maxDepth = 8
 
 // facts returns the properties of e and of its parts that are compared, in a fixed order. It omits
 // properties without a value.
-func facts(e spec.Event) []eventProperty { return appendFacts(nil, "", e, 0) }
+func facts(e spec.Event) []comparedProperty { return appendFacts(nil, "", e, 0) }
 
 // appendFacts appends the facts of e and of its parts to all, and returns the result. The names of
 // the facts begin with prefix. The argument depth is 0 for an event, 1 for a part of an event, and
 // so on.
-func appendFacts(all []eventProperty, prefix string, e spec.Event, depth int) []eventProperty {
+func appendFacts(all []comparedProperty, prefix string, e spec.Event, depth int) []comparedProperty {
 	add := func(name, value string, by comparisonRule) {
 		if value != "" {
-			all = append(all, eventProperty{prefix + name, value, by})
+			all = append(all, comparedProperty{prefix + name, value, by})
 		}
 	}
 	if e.StatusCode != 0 {
@@ -65,7 +65,7 @@ func appendFacts(all []eventProperty, prefix string, e spec.Event, depth int) []
 	if e.Kind.Phase() == "delta" { // deltas were merged, so their cursors cannot be matched
 		cursor = comparePresence
 	}
-	for _, slot := range []eventProperty{
+	for _, slot := range []comparedProperty{
 		{"status", e.Status, compareEqual}, {"code", e.Code, compareEqual}, {"name", e.Name, compareEqual},
 		{"role", e.Role, compareEqual}, {"type", e.Type, compareEqual}, {"index", e.Index, compareEqual},
 		{"text", canonical(e.Text), compareEqual}, {"more", e.HasMore, compareEqual},

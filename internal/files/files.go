@@ -59,10 +59,10 @@ type File struct {
 	Size int64  // in bytes
 }
 
-// An Upload is a file to be stored. Owner and Thread are the names of its owner and of the
+// A NewFile is a file to be stored. Owner and Thread are the names of its owner and of the
 // conversation for which it is uploaded. Type is the media type that the client declares. Name is
 // the client's file name; the path of the stored file contains at most a part of it.
-type Upload struct {
+type NewFile struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte
 }
@@ -98,7 +98,7 @@ func (c Config) withDefaults() Config {
 
 // Put stores an uploaded image and returns the new file. Any error wraps ErrEmpty, ErrTooLarge,
 // ErrNotImage or ErrUnavailable.
-func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
+func (s *Store) Put(ctx context.Context, up NewFile) (File, error) {
 	if len(up.Data) == 0 {
 		return File{}, ErrEmpty
 	}

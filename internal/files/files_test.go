@@ -87,7 +87,7 @@ func openAt(place string, cfg Config) (*Store, error) {
 }
 
 // put stores a file and returns it. The test ends if storing fails.
-func put(t *testing.T, s *Store, up Upload) File {
+func put(t *testing.T, s *Store, up NewFile) File {
 	t.Helper()
 	f, err := s.Put(t.Context(), up)
 	if err != nil {
@@ -96,8 +96,8 @@ func put(t *testing.T, s *Store, up Upload) File {
 	return f
 }
 
-func a(name string) Upload {
-	return Upload{Owner: "ann", Thread: "t", Name: name, Type: "image/png", Data: png}
+func a(name string) NewFile {
+	return NewFile{Owner: "ann", Thread: "t", Name: name, Type: "image/png", Data: png}
 }
 
 func TestPutFind(t *testing.T) {
@@ -106,7 +106,7 @@ func TestPutFind(t *testing.T) {
 			t.Error(err)
 		}
 		for _, owner := range []string{"ann", "", "Ännchen / 安 \n\x00%41+ ", "a\xff", "a\xfe"} {
-			f := put(t, s, Upload{Owner: owner, Thread: "T 1", Name: "my cat.jpeg", Type: "Image/PNG; x=y", Data: png})
+			f := put(t, s, NewFile{Owner: owner, Thread: "T 1", Name: "my cat.jpeg", Type: "Image/PNG; x=y", Data: png})
 			if f.Type != "image/png" || f.Size != int64(len(png)) || !strings.HasSuffix(f.Path, "-my-cat.png") {
 				t.Errorf("put %+v", f)
 			}
@@ -198,7 +198,7 @@ func TestPutRefuses(t *testing.T) {
 		"png that is svg":    {"image/png", []byte(`<?xml version="1.0"?><svg/>`), ErrNotImage},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, err := s.Put(t.Context(), Upload{Owner: "ann", Type: test.kind, Data: test.data})
+			f, err := s.Put(t.Context(), NewFile{Owner: "ann", Type: test.kind, Data: test.data})
 			if !errors.Is(err, test.want) || (err == nil) != (f != File{}) {
 				t.Errorf("got %+v, %v; want %v", f, err, test.want)
 			}
@@ -283,7 +283,7 @@ func TestAtOnce(t *testing.T) {
 		paths := make([]string, 20)
 		for i := range paths {
 			group.Go(func() {
-				f, err := s.Put(t.Context(), Upload{Owner: fmt.Sprint(i), Name: "x", Type: "image/png", Data: append(bytes.Clone(png), byte(i))})
+				f, err := s.Put(t.Context(), NewFile{Owner: fmt.Sprint(i), Name: "x", Type: "image/png", Data: append(bytes.Clone(png), byte(i))})
 				if err != nil {
 					t.Error(err)
 				}

@@ -152,7 +152,7 @@ func TestLinkEnds(t *testing.T) {
 func TestOwns(t *testing.T) {
 	s := open(t, "memory", Config{})
 	for kind, want := range map[string]string{"image/png": "image/png", "image/jpeg": "image/jpeg", "image/x-icon": "image/x-icon", "image/x-own": ""} {
-		f := put(t, s, Upload{Owner: "ann", Name: "x.gif", Type: kind, Data: []byte("\x00\x01\x02")})
+		f := put(t, s, NewFile{Owner: "ann", Name: "x.gif", Type: kind, Data: []byte("\x00\x01\x02")})
 		for _, base := range []string{"", base, "https://example.com", "http://h/?x=/" + linkDir + "/y"} {
 			if got, ok := s.ParseLink(s.Link(base, f)); !ok || got != (File{Path: f.Path, Type: want}) {
 				t.Errorf("%s: %+v, %v", base, got, ok)
@@ -193,7 +193,7 @@ func TestShown(t *testing.T) {
 		if kind == svgType {
 			data = []byte("<svg onload='alert(1)'/>")
 		}
-		w := get(s, s.Link(base, put(t, s, Upload{Type: kind, Data: data})))
+		w := get(s, s.Link(base, put(t, s, NewFile{Type: kind, Data: data})))
 		h := w.Header()
 		if w.Code != http.StatusOK || h.Get("Content-Type") != kind || h.Get("Content-Disposition") != want || !strings.HasPrefix(h.Get("Content-Security-Policy"), "sandbox") {
 			t.Errorf("%s: %d %v", kind, w.Code, h)

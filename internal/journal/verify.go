@@ -51,8 +51,9 @@ func (j *Journal) Verify(f Filter, x Expectations) (failures []UnmetExpectation)
 	return failures
 }
 
-// An exchangeDescription describes an exchange in the message of an UnmetExpectation.
-type exchangeDescription struct {
+// An exchangeMatch is the result of matching an exchange with an expectation. It describes the
+// exchange in the message of an UnmetExpectation.
+type exchangeMatch struct {
 	id         uint64
 	text       string   // such as "#3 POST /runs → 200, whole"
 	mismatches []string // why it does not match the expectation
@@ -62,12 +63,12 @@ type exchangeDescription struct {
 // summaries of those that match (seen), in the same order, and of the others (near), sorted by the
 // number of mismatches, fewest first. It omits exchanges that were dropped from the journal, and
 // ignores the fields Finding, Offset and Limit of f.
-func matchEntries(entries []entryRef, f Filter) (seen, near []exchangeDescription) {
+func matchEntries(entries []entryRef, f Filter) (seen, near []exchangeMatch) {
 	for _, r := range entries {
 		if !r.lock() {
 			continue
 		}
-		g := exchangeDescription{id: r.id, mismatches: f.mismatches(r.exchange)}
+		g := exchangeMatch{id: r.id, mismatches: f.mismatches(r.exchange)}
 		g.text = fmt.Sprintf("#%d %s %s → %s", r.id, r.exchange.method, r.exchange.target, describeResponse(r.exchange))
 		r.exchange.mu.Unlock()
 		if len(g.mismatches) == 0 {
@@ -76,7 +77,7 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []exchangeDescriptio
 			near = append(near, g)
 		}
 	}
-	slices.SortStableFunc(near, func(a, b exchangeDescription) int { return len(a.mismatches) - len(b.mismatches) })
+	slices.SortStableFunc(near, func(a, b exchangeMatch) int { return len(a.mismatches) - len(b.mismatches) })
 	return seen, near
 }
 
@@ -100,9 +101,9 @@ const maxShown = 3
 // most maxShown elements of seen, which match the expectation, and of near, which do not. The
 // argument all is the number of exchanges that were compared with the expectation, and lost is the
 // number of earlier exchanges that were dropped from the journal.
-func describeSeen(seen, near []exchangeDescription, all int, lost uint64) string {
+func describeSeen(seen, near []exchangeMatch, all int, lost uint64) string {
 	var b strings.Builder
-	list := func(separator string, entries []exchangeDescription) {
+	list := func(separator string, entries []exchangeMatch) {
 		for _, g := range entries[:min(len(entries), maxShown)] {
 			b.WriteString(separator + g.text)
 			if len(g.mismatches) > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A conditionalDefectClass is a class of defects that a single simple conversation does not reveal,
+// A defectClass is a class of defects that a single simple conversation does not reveal,
 // because they occur only for certain requests, in certain states or at certain times.
-type conditionalDefectClass struct {
+type defectClass struct {
 	name, doc string   // shown in the report; doc says what goes wrong
 	mutants   []string // globs that match the names of the mutants with such a defect
 	// otherwise is the reason why some dialects have no mutant of the class. The report shows it
@@ -19,7 +19,7 @@ type conditionalDefectClass struct {
 }
 
 // defectClasses lists the classes of defects in the order in which the report shows them.
-var defectClasses = []conditionalDefectClass{
+var defectClasses = []defectClass{
 	{name: "payload", doc: "values with white space, escapes, nulls or rare characters are changed", mutants: []string{
 		"text-trimmed", "line-ends-normalized", "errors-escaped", "results-trimmed", "resume-trimmed", "reasoned-text-trimmed", "*-nulls-dropped",
 		"nulls-dropped", "empty-result-unheard", "recall-squeezed", "answer-trimmed", "user-squeezed", "user-escaped",
@@ -64,7 +64,7 @@ var defectClasses = []conditionalDefectClass{
 }
 
 // applicableTo returns how many of the given mutants belong to class c and apply to dialect d.
-func (c conditionalDefectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int) {
+func (c defectClass) applicableTo(d *dialect.Dialect, mutants []*Mutant) (n int) {
 	for _, m := range mutants {
 		if matchesAny(c.mutants, m.Name) && m.AppliesTo(d) {
 			n++

@@ -32,7 +32,7 @@ type exchange struct {
 	runFailed      bool       // the stream reports that the run failed
 	runRejected    bool       // the stream reports that the run was rejected
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool       // the request answers an unknown call or interrupt; see [requestedInputs.isAnsweredUnasked]
+	unaskedAnswer  bool       // the request answers an unknown call or interrupt ([callsAndInterrupts.isAnsweredUnasked])
 	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id

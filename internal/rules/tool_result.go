@@ -90,45 +90,45 @@ The next request answers each interrupt by its id.`,
 	}),
 }
 
-// A requestedInputs is the set of the tool calls and interrupts that the streams of a conversation
-// have sent so far. The client may answer them.
-type requestedInputs map[pendingInputKey]bool
+// A callsAndInterrupts is the set of the tool calls and interrupts that the streams of a
+// conversation have sent so far. The client may answer them.
+type callsAndInterrupts map[callOrInterruptKey]bool
 
-// A pendingInputKey identifies a tool call or an interrupt by its thread, subject and id. The
+// A callOrInterruptKey identifies a tool call or an interrupt by its thread, subject and id. The
 // subject is "tool" or "interrupt".
-type pendingInputKey struct{ thread, subject, id string }
+type callOrInterruptKey struct{ thread, subject, id string }
 
 // record adds e to the known calls and interrupts if it is the start of a tool call, a complete
 // tool call or an interrupt. The event e must belong to the response to request.
-func (a requestedInputs) record(request, e spec.Event) {
+func (a callsAndInterrupts) record(request, e spec.Event) {
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
-		a[pendingInputKey{request.Thread, "tool", e.Call}] = true
+		a[callOrInterruptKey{request.Thread, "tool", e.Call}] = true
 	case spec.Interrupt:
-		a[pendingInputKey{request.Thread, "interrupt", e.ID}] = true
+		a[callOrInterruptKey{request.Thread, "interrupt", e.ID}] = true
 	}
 }
 
 // hasCall reports whether the tool call with the given id is known: from an earlier event of the
 // thread that request names, or from a part of request other than a tool result.
-func (a requestedInputs) hasCall(request spec.Event, id string) bool {
+func (a callsAndInterrupts) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
 	}
-	return told || a[pendingInputKey{request.Thread, "tool", id}]
+	return told || a[callOrInterruptKey{request.Thread, "tool", id}]
 }
 
 // isAnsweredUnasked reports whether request has the result of an unknown tool call (see hasCall),
 // or a resume for an interrupt that was not seen in its thread. Only the server can know whether
 // such a call or interrupt exists.
-func (a requestedInputs) isAnsweredUnasked(request spec.Event) bool {
+func (a callsAndInterrupts) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {
 		case spec.InputToolResult:
 			return p.Call != "" && !a.hasCall(request, p.Call)
 		case spec.InputResume:
-			return p.ID != "" && !a[pendingInputKey{request.Thread, "interrupt", p.ID}]
+			return p.ID != "" && !a[callOrInterruptKey{request.Thread, "interrupt", p.ID}]
 		}
 		return false
 	})

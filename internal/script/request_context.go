@@ -31,7 +31,7 @@ func (f *RequestContext) analyze(st *State) {
 	if f.Parsed == nil {
 		f.Parsed = &spec.Event{}
 	}
-	var info userMessageFacts
+	var info turnEvidence
 	answered := false
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {

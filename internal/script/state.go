@@ -160,7 +160,7 @@ func (s *State) nextCount(name string) int {
 //
 // The function undo is never nil. It restores the state of the thread before the call, unless a
 // later request has changed it.
-func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, undo func()) {
+func (s *State) recordTurn(thread, run string, info turnEvidence) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
@@ -187,9 +187,9 @@ func (s *State) recordTurn(thread, run string, info userMessageFacts) (n int, un
 	}
 }
 
-// A userMessageFacts describes the user messages of a request as far as they determine the turn to
+// A turnEvidence describes the user messages of a request as far as they determine the turn to
 // which it belongs.
-type userMessageFacts struct {
+type turnEvidence struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message comes between two user messages
 	endsWithUser bool // the last input is a user message

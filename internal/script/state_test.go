@@ -46,7 +46,7 @@ rules:
 func TestStateIsBounded(t *testing.T) {
 	st := NewState()
 	for i := range 3 * maxThreads {
-		st.recordTurn(fmt.Sprint(i), "", userMessageFacts{endsWithUser: true})
+		st.recordTurn(fmt.Sprint(i), "", turnEvidence{endsWithUser: true})
 		st.SetStep(fmt.Sprint("s", i), "x")
 		st.recordCall(fmt.Sprint(i), strings.Repeat("x", 3))
 	}

@@ -70,7 +70,7 @@ func NewMemory(cfg Config) Resetter {
 	return m
 }
 
-func (m *memory) StartRun(ctx context.Context, b RunRequest) (StartRunResult, error) {
+func (m *memory) StartRun(ctx context.Context, b StartRunRequest) (StartRunResult, error) {
 	if err := ctx.Err(); err != nil {
 		return StartRunResult{}, err
 	}
@@ -103,7 +103,7 @@ func (m *memory) StartRun(ctx context.Context, b RunRequest) (StartRunResult, er
 	return r.info, nil
 }
 
-func (m *memory) newThread(b RunRequest) *memThread {
+func (m *memory) newThread(b StartRunRequest) *memThread {
 	m.lastTag++
 	if m.threadTag != nil {
 		m.lastTag = m.threadTag(b.Thread)

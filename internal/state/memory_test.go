@@ -18,7 +18,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	early := uint64(0)
 	for i := range runs {
 		run := RunRef{fmt.Sprint("thread ", i/2), fmt.Sprint("run ", i)}
-		b := RunRequest{RunRef: run, Owner: fmt.Sprint("user ", i/20), KeepEvents: i%2 == 0, Messages: []Message{{ID: "m", Text: run.Run}}}
+		b := StartRunRequest{RunRef: run, Owner: fmt.Sprint("user ", i/20), KeepEvents: i%2 == 0, Messages: []Message{{ID: "m", Text: run.Run}}}
 		if _, err := s.StartRun(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

@@ -44,9 +44,9 @@ type RunRef struct {
 	Run    string // unique within the thread
 }
 
-// A RunRequest describes a run to be added to its thread. The thread is created if it
+// A StartRunRequest describes a run to be added to its thread. The thread is created if it
 // does not exist.
-type RunRequest struct {
+type StartRunRequest struct {
 	RunRef
 	Owner      string // the user; "" is the anonymous user
 	TaskID     string // an id that the caller chose, stored with the run
@@ -129,7 +129,7 @@ type Store interface {
 	// StartRun adds a run to its thread. If the run exists already, it is left unchanged and
 	// Existed is true in the result. The error is ErrNotOwner if the thread belongs to another
 	// user.
-	StartRun(ctx context.Context, b RunRequest) (StartRunResult, error)
+	StartRun(ctx context.Context, b StartRunRequest) (StartRunResult, error)
 
 	// Append adds update to a run. The events receive the positions first, first+1, ..., with no
 	// event of another run between them. canceled reports whether Cancel was called for the run.

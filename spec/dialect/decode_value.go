@@ -206,9 +206,9 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v exercises the requirement l (see [locatedRequirement]). The
+// isExercised reports whether v exercises the requirement l (see [requirementBinding]). The
 // argument v is a value of the variant as a whole, not only its member at l.path.
-func (l locatedRequirement) isExercised(v any) bool {
+func (l requirementBinding) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })
 	}

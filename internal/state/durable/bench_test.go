@@ -20,7 +20,7 @@ func benchmark(b *testing.B, s state.Store) {
 	}
 	each(b, func(i int64) error {
 		run := state.RunRef{Thread: fmt.Sprint("thread ", i), Run: fmt.Sprint("run ", i)}
-		if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
+		if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
 			return err
 		}
 		if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: data}); err != nil {
@@ -61,7 +61,7 @@ func benchmarkTell(b *testing.B, s state.Store, data ...string) {
 	var runs [64]state.RunRef
 	for i := range runs {
 		runs[i] = state.RunRef{Thread: fmt.Sprint("thread ", i), Run: "run"}
-		if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: runs[i], KeepEvents: true}); err != nil {
+		if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: runs[i], KeepEvents: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func BenchmarkMemory(b *testing.B) {
 		s := state.NewMemory(state.Config{})
 		each(b, func(i int64) error {
 			run := state.RunRef{Thread: fmt.Sprint("thread ", i), Run: fmt.Sprint("run ", i)}
-			if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", Messages: []state.Message{{ID: "m"}}}); err != nil {
+			if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", Messages: []state.Message{{ID: "m"}}}); err != nil {
 				return err
 			}
 			_, _, err := s.Append(b.Context(), run, state.RunUpdate{Messages: []state.Message{{ID: "n"}}, End: true})

@@ -44,11 +44,11 @@ func contractWatch(p *probe) {
 	receiveSoon(p, also)
 	stop()
 	stop()
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
 	receiveSoon(p, other)
 	late, stopLate := p.s.Watch("t")
 	defer stopLate()
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}})
 	receiveSoon(p, late)
 }
 
@@ -162,7 +162,7 @@ func contractRuns(p *probe) {
 		p.Errorf("the latest is one that is forgotten: %q, %v", latest, err)
 	}
 	// Of the same name, it is another one.
-	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "0"}, Owner: "somebody else", Messages: []state.Message{{ID: "m"}}}); !g.ThreadCreated || g.FirstMessage != 1 {
+	if g := p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "t", Run: "0"}, Owner: "somebody else", Messages: []state.Message{{ID: "m"}}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		p.Errorf("it began as %+v", g)
 	}
 	if got := p.thread("t"); got.Tag == before.Tag || got != (state.Thread{Owner: "somebody else", Tag: got.Tag}) {
@@ -206,7 +206,7 @@ func contractBytes(p *probe) {
 func contractNotLogged(p *probe) {
 	run := state.RunRef{Thread: "t", Run: "r"}
 	said := state.Message{ID: "m", Text: "hi", At: day(0)}
-	if _, err := p.s.StartRun(p.Context(), state.RunRequest{RunRef: run, Messages: []state.Message{said}}); err != nil {
+	if _, err := p.s.StartRun(p.Context(), state.StartRunRequest{RunRef: run, Messages: []state.Message{said}}); err != nil {
 		p.Fatal(err)
 	}
 	p.told(run, state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{said}})
@@ -235,7 +235,7 @@ func contractGivenUp(p *probe) {
 	told := state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
 	for name, call := range map[string]func() error{
 		"begin": func() error {
-			_, err := p.s.StartRun(ctx, state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
+			_, err := p.s.StartRun(ctx, state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
 			return err
 		},
 		"tell":     func() error { _, _, err := p.s.Append(ctx, run, told); return err },
@@ -269,7 +269,7 @@ func contractMany(p *probe) {
 		run := state.RunRef{Thread: "t", Run: fmt.Sprint(r)}
 		for range 3 { // one of them begins it
 			all.Go(func() {
-				_, _ = p.s.StartRun(p.Context(), state.RunRequest{RunRef: run, TaskID: run.Run, KeepEvents: true})
+				_, _ = p.s.StartRun(p.Context(), state.StartRunRequest{RunRef: run, TaskID: run.Run, KeepEvents: true})
 			})
 		}
 	}

@@ -50,8 +50,8 @@ func contractThread(p *probe) {
 		p.Errorf("an unknown thread: %v", err)
 	}
 	a := state.RunRef{Thread: "t", Run: "a"}
-	p.begin(state.RunRequest{RunRef: a, Owner: "u"})
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t2", Run: "a"}})
+	p.begin(state.StartRunRequest{RunRef: a, Owner: "u"})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "t2", Run: "a"}})
 	first, other := p.thread("t"), p.thread("t2")
 	p.tell(a, "1", "2")
 	p.end(a)
@@ -71,9 +71,9 @@ func contractMessages(p *probe) {
 	}
 	said := []state.Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
 	r := state.RunRef{Thread: "t", Run: "r"}
-	p.begin(state.RunRequest{RunRef: r, Messages: said[:2]})
+	p.begin(state.StartRunRequest{RunRef: r, Messages: said[:2]})
 	p.told(r, state.RunUpdate{Messages: said[2:4]})
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: said[:1]})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: said[:1]})
 	p.told(r, state.RunUpdate{Messages: said[4:], End: true})
 	for i := range said {
 		said[i].Seq = int64(i + 1)
@@ -88,7 +88,7 @@ func contractMessages(p *probe) {
 	p.checkMessages("t", 1, 100)
 	p.checkMessages("u", 0, 100, said[0])
 	p.checkMessages("v", 0, 100)
-	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}}); g.FirstMessage != 6 {
+	if g := p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "t", Run: "s"}}); g.FirstMessage != 6 {
 		p.Errorf("the next message has number %d", g.FirstMessage)
 	}
 }
@@ -97,12 +97,12 @@ func contractDay(p *probe) {
 	r := state.RunRef{Thread: "t", Run: "r"}
 	east := day(3).In(day(3).Location()) // 10:20 on March 1, in UTC
 	late := day(0).Add(1e9 * 3600 * 13)  // 23:20 on February 27
-	p.begin(state.RunRequest{RunRef: r, Messages: []state.Message{
+	p.begin(state.StartRunRequest{RunRef: r, Messages: []state.Message{
 		{ID: "1", At: day(0)}, {ID: "2", At: day(0), Hidden: true}, {ID: "3", At: late}, {ID: "4", At: late.Add(1e9 * 3600)},
 		{ID: "5", At: day(2), Hidden: true},
 	}})
 	p.told(r, state.RunUpdate{Messages: []state.Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "hidden", Run: "r"}, Messages: []state.Message{{ID: "1", At: day(0), Hidden: true}}})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "hidden", Run: "r"}, Messages: []state.Message{{ID: "1", At: day(0), Hidden: true}}})
 	for _, c := range []struct {
 		thread, before string
 		day, ids       string
@@ -139,7 +139,7 @@ func contractLatest(p *probe) {
 		}
 	}
 	latest("u", "", "")
-	for _, b := range []state.RunRequest{
+	for _, b := range []state.StartRunRequest{
 		{RunRef: state.RunRef{Thread: "x/1", Run: "a"}, Owner: "u", StartedAt: day(9)}, {RunRef: state.RunRef{Thread: "x/2", Run: "a"}, Owner: "u", StartedAt: day(1)}, {RunRef: state.RunRef{Thread: "y/1", Run: "a"}, Owner: "u", StartedAt: day(2)},
 		{RunRef: state.RunRef{Thread: "x/3", Run: "a"}, Owner: "v", StartedAt: day(3)}, {RunRef: state.RunRef{Thread: "x/4", Run: "a"}, StartedAt: day(4)},
 	} {
@@ -155,13 +155,13 @@ func contractLatest(p *probe) {
 	latest("", "x/", "x/4")
 	latest("w", "", "")
 	p.tell(state.RunRef{Thread: "x/1", Run: "a"}, "1")
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "a"}, Owner: "u"}) // nothing new is begun
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "a"}, Owner: "u"}) // nothing new is begun
 	latest("u", "x/", "x/2")
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "b"}, Owner: "u", StartedAt: day(0)})
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "x/1", Run: "b"}, Owner: "u", StartedAt: day(0)})
 	latest("u", "x/", "x/1")
 	latest("u", "", "x/1")
 	for _, name := range []string{"\xff\xff/1", "\xff/1", "%_/1"} {
-		p.begin(state.RunRequest{RunRef: state.RunRef{Thread: name, Run: "a"}, Owner: "odd"})
+		p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: name, Run: "a"}, Owner: "odd"})
 	}
 	latest("odd", "\xff", "\xff/1")
 	latest("odd", "\xff\xff", "\xff\xff/1")
@@ -175,7 +175,7 @@ func contractAnyBytes(p *probe) {
 	for i, name := range odd {
 		for j, other := range odd[:3] {
 			run := state.RunRef{Thread: name, Run: other + odd[i]}
-			p.begin(state.RunRequest{RunRef: run, Owner: name, TaskID: other, Messages: []state.Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
+			p.begin(state.StartRunRequest{RunRef: run, Owner: name, TaskID: other, Messages: []state.Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
 			p.tell(run, name, other, string([]byte{byte(i), byte(j)}))
 			at[run] = name + "|" + other + "|" + string([]byte{byte(i), byte(j)})
 		}
@@ -189,7 +189,7 @@ func contractAnyBytes(p *probe) {
 		if text := strings.Join(got, "|"); err != nil || text != want {
 			p.Errorf("run %.40q: got %.40q, want %.40q (%v)", run, text, want, err)
 		}
-		g := p.begin(state.RunRequest{RunRef: run, Owner: run.Thread})
+		g := p.begin(state.StartRunRequest{RunRef: run, Owner: run.Thread})
 		if !g.Existed {
 			p.Errorf("%.40q is not there any more", run)
 		}

@@ -65,7 +65,7 @@ type probe struct {
 // day returns a time on day number n of these tests, in UTC.
 func day(n int) time.Time { return time.Date(2024, 2, 27+n, 10, 20, 30, 123456789, time.UTC) }
 
-func (p *probe) begin(b state.RunRequest) state.StartRunResult {
+func (p *probe) begin(b state.StartRunRequest) state.StartRunResult {
 	p.Helper()
 	b.KeepEvents = true
 	g, err := p.s.StartRun(p.Context(), b)
@@ -79,7 +79,7 @@ func (p *probe) begin(b state.RunRequest) state.StartRunResult {
 func (p *probe) run(thread, name string) state.RunRef {
 	p.Helper()
 	run := state.RunRef{Thread: thread, Run: name}
-	if g := p.begin(state.RunRequest{RunRef: run, TaskID: "of " + name, StartedAt: day(0)}); g.Existed {
+	if g := p.begin(state.StartRunRequest{RunRef: run, TaskID: "of " + name, StartedAt: day(0)}); g.Existed {
 		p.Fatalf("%q was there before", run)
 	}
 	return run
@@ -177,15 +177,15 @@ func contractBegin(p *probe) {
 	a, b, c := state.RunRef{Thread: "t:1", Run: "a"}, state.RunRef{Thread: "t:1", Run: "b"}, state.RunRef{Thread: "t:1", Run: "c"}
 	for _, x := range []struct {
 		what string
-		b    state.RunRequest
+		b    state.StartRunRequest
 		want state.StartRunResult
 	}{
-		{"the first", state.RunRequest{RunRef: a, Owner: "u", TaskID: "A", StartedAt: day(0), Messages: []state.Message{hi, hi}}, state.StartRunResult{ThreadCreated: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
-		{"the same", state.RunRequest{RunRef: a, Owner: "u", TaskID: "B", StartedAt: day(1), Messages: []state.Message{hi}}, state.StartRunResult{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
-		{"another", state.RunRequest{RunRef: b, Owner: "u", StartedAt: day(1)}, state.StartRunResult{StartedAt: day(1), FirstMessage: 3}},
-		{"a third", state.RunRequest{RunRef: c, Owner: "u", TaskID: "C", StartedAt: day(2), Messages: []state.Message{hi}}, state.StartRunResult{TaskID: "C", StartedAt: day(2), FirstMessage: 3}},
-		{"another thread", state.RunRequest{RunRef: state.RunRef{Thread: "t", Run: ":1a"}, Owner: "v", TaskID: "D", StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, TaskID: "D", StartedAt: day(2), FirstMessage: 1}},
-		{"no names at all", state.RunRequest{StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, StartedAt: day(2), FirstMessage: 1}},
+		{"the first", state.StartRunRequest{RunRef: a, Owner: "u", TaskID: "A", StartedAt: day(0), Messages: []state.Message{hi, hi}}, state.StartRunResult{ThreadCreated: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"the same", state.StartRunRequest{RunRef: a, Owner: "u", TaskID: "B", StartedAt: day(1), Messages: []state.Message{hi}}, state.StartRunResult{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"another", state.StartRunRequest{RunRef: b, Owner: "u", StartedAt: day(1)}, state.StartRunResult{StartedAt: day(1), FirstMessage: 3}},
+		{"a third", state.StartRunRequest{RunRef: c, Owner: "u", TaskID: "C", StartedAt: day(2), Messages: []state.Message{hi}}, state.StartRunResult{TaskID: "C", StartedAt: day(2), FirstMessage: 3}},
+		{"another thread", state.StartRunRequest{RunRef: state.RunRef{Thread: "t", Run: ":1a"}, Owner: "v", TaskID: "D", StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, TaskID: "D", StartedAt: day(2), FirstMessage: 1}},
+		{"no names at all", state.StartRunRequest{StartedAt: day(2)}, state.StartRunResult{ThreadCreated: true, StartedAt: day(2), FirstMessage: 1}},
 	} {
 		if got := p.begin(x.b); !cmp.Equal(got, x.want) {
 			p.Errorf("%s began as %+v, not %+v", x.what, got, x.want)
@@ -193,7 +193,7 @@ func contractBegin(p *probe) {
 	}
 	p.end(a)
 	again := state.StartRunResult{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}
-	if got := p.begin(state.RunRequest{RunRef: a, Owner: "u", Messages: []state.Message{hi}}); !cmp.Equal(got, again) {
+	if got := p.begin(state.StartRunRequest{RunRef: a, Owner: "u", Messages: []state.Message{hi}}); !cmp.Equal(got, again) {
 		p.Errorf("after its end it began as %+v", got)
 	}
 	p.hears(a, "over")
@@ -205,8 +205,8 @@ func contractBegin(p *probe) {
 
 func contractOwner(p *probe) {
 	run := state.RunRef{Thread: "t", Run: "r"}
-	p.begin(state.RunRequest{RunRef: run, Owner: "u"})
-	for _, b := range []state.RunRequest{
+	p.begin(state.StartRunRequest{RunRef: run, Owner: "u"})
+	for _, b := range []state.StartRunRequest{
 		{RunRef: run, Owner: "v"}, {RunRef: run, Owner: ""}, {RunRef: state.RunRef{Thread: "t", Run: "s"}, Owner: "v", Messages: []state.Message{{ID: "m"}}},
 	} {
 		if g, err := p.s.StartRun(p.Context(), b); !errors.Is(err, state.ErrNotOwner) || g != (state.StartRunResult{}) {
@@ -218,8 +218,8 @@ func contractOwner(p *probe) {
 	if got := p.thread("t"); got.Owner != "u" {
 		p.Errorf("it is %q's now", got.Owner)
 	}
-	p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "nobody's", Run: "r"}})
-	if _, err := p.s.StartRun(p.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "nobody's", Run: "s"}, Owner: "u"}); !errors.Is(err, state.ErrNotOwner) {
+	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "nobody's", Run: "r"}})
+	if _, err := p.s.StartRun(p.Context(), state.StartRunRequest{RunRef: state.RunRef{Thread: "nobody's", Run: "s"}, Owner: "u"}); !errors.Is(err, state.ErrNotOwner) {
 		p.Errorf("another user may use an anonymous thread: %v", err)
 	}
 }

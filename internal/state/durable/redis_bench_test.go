@@ -46,7 +46,7 @@ func BenchmarkRedisRuns(b *testing.B) {
 }
 
 func play(b *testing.B, s state.Store, run state.RunRef, events [][]byte) error {
-	if _, err := s.StartRun(b.Context(), state.RunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
+	if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: events}); err != nil {

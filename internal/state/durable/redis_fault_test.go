@@ -33,7 +33,7 @@ func TestRedisRestart(t *testing.T) {
 	told := state.RunUpdate{Events: blobs("2"), Messages: []state.Message{{ID: "m"}}}
 	for name, call := range map[string]func() error{
 		"begin": func() error {
-			_, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}})
+			_, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}})
 			return err
 		},
 		"tell":   func() error { _, _, err := s.Append(t.Context(), run, told); return err },
@@ -102,7 +102,7 @@ func TestRedisNoMemory(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("told without memory: %v", err)
 	}
-	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("begun without memory: %v", err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {

@@ -93,7 +93,7 @@ func TestRedisRooms(t *testing.T) {
 				changed, stop2 := s.Watch(thread)
 				stop()
 				run := state.RunRef{Thread: thread, Run: fmt.Sprint("r", i, "-", n)}
-				if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, Owner: "u"}); err != nil {
+				if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: run, Owner: "u"}); err != nil {
 					t.Error(err)
 				}
 				select {

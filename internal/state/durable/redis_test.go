@@ -137,7 +137,7 @@ func receive[T any](t testing.TB, c <-chan T) (v T) {
 
 func begin(t testing.TB, s state.Store, run state.RunRef, owner string, said ...state.Message) state.StartRunResult {
 	t.Helper()
-	g, err := s.StartRun(context.Background(), state.RunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
+	g, err := s.StartRun(context.Background(), state.StartRunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestRedisRuns(t *testing.T) {
 	if g := begin(t, s, a, "u", state.Message{ID: "m", Text: "hi"}); g.ThreadCreated || !g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" {
 		t.Errorf("the first run began again as %+v", g)
 	}
-	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: a, Owner: "v"}); !errors.Is(err, state.ErrNotOwner) {
+	if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: a, Owner: "v"}); !errors.Is(err, state.ErrNotOwner) {
 		t.Errorf("another's thread: %v", err)
 	}
 	tell(t, s, a, "1", "2")

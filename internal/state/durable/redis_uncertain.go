@@ -30,7 +30,7 @@ type uncertainStart struct {
 
 // add records that StartRun failed for the request b, which was sent with the given token. It does
 // nothing if l already contains maxUncertain runs.
-func (l *inDoubtRuns) add(b state.RunRequest, token string) {
+func (l *inDoubtRuns) add(b state.StartRunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.runs) < maxUncertain {
@@ -40,7 +40,7 @@ func (l *inDoubtRuns) add(b state.RunRequest, token string) {
 
 // takeToken returns the token of the failed StartRun that b repeats, and removes the run from l. It
 // returns "" if b does not repeat a failed call.
-func (l *inDoubtRuns) takeToken(b state.RunRequest) (token string) {
+func (l *inDoubtRuns) takeToken(b state.StartRunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if run, ok := l.runs[b.RunRef]; ok && run.task == b.TaskID {

@@ -204,7 +204,7 @@ func TestRedisLostBegin(t *testing.T) {
 	lost, again := state.RunRef{Thread: "t", Run: "lost"}, state.RunRef{Thread: "t", Run: "again"}
 	for _, run := range []state.RunRef{lost, again} {
 		c.cut("task-"+run.Run, 3)
-		if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, Owner: "u", TaskID: "task-" + run.Run}); err == nil {
+		if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: run, Owner: "u", TaskID: "task-" + run.Run}); err == nil {
 			t.Fatal("nothing was lost")
 		}
 	}

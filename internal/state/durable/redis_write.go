@@ -13,7 +13,7 @@ var (
 	errSuperseded      = errors.New("a later call for the run was executed first")
 )
 
-func (s *redisStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
+func (s *redisStore) StartRun(ctx context.Context, b state.StartRunRequest) (state.StartRunResult, error) {
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
 	startedAt := encodeTime(b.StartedAt)
 	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, b.KeepEvents,

@@ -58,7 +58,7 @@ func TestSQLiteFull(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: []state.Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
+	if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: []state.Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
 		t.Error("there was room for another one")
 	}
 	if got := p.thread("u"); got != (state.Thread{}) {
@@ -96,7 +96,7 @@ func TestSQLiteFull(t *testing.T) {
 	if first := p.tell(state.RunRef{Thread: "t", Run: "0"}, "a"); first != int64(sum)+1 {
 		t.Errorf("it goes on at %d, after %d", first, sum)
 	}
-	if g := p.begin(state.RunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}}); !g.ThreadCreated || g.FirstMessage != 1 {
+	if g := p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		t.Errorf("it began as %+v", g)
 	}
 	p.end(small)

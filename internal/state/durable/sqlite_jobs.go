@@ -98,7 +98,7 @@ func (s *sqliteStore) gatherBatch(initial []*writeJob) (batch []*writeJob) {
 	}
 }
 
-func (s *sqliteStore) StartRun(ctx context.Context, b state.RunRequest) (state.StartRunResult, error) {
+func (s *sqliteStore) StartRun(ctx context.Context, b state.StartRunRequest) (state.StartRunResult, error) {
 	messages, size, err := encodeMessages(b.Messages)
 	if err != nil {
 		return state.StartRunResult{}, s.wrap(err)

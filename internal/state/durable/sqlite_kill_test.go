@@ -67,7 +67,7 @@ func TestSQLiteChild(t *testing.T) {
 // appendRun starts a run and appends to it in several parts. It leaves about one in three runs
 // without an end, at random.
 func appendRun(t *testing.T, s state.Store, run state.RunRef) {
-	if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: run, KeepEvents: true, Messages: []state.Message{{ID: run.Run}}}); err != nil {
+	if _, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: run, KeepEvents: true, Messages: []state.Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
 		return
 	}

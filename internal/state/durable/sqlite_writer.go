@@ -193,7 +193,9 @@ func (d *sqliteWriter) findThread(name string) (*cachedThread, error) {
 }
 
 // startRun implements [state.Store.StartRun] within a transaction.
-func (d *sqliteWriter) startRun(b state.RunRequest, messages []encodedMessage) (g state.StartRunResult, err error) {
+func (d *sqliteWriter) startRun(
+	b state.StartRunRequest, messages []encodedMessage,
+) (g state.StartRunResult, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
