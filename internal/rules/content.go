@@ -123,7 +123,7 @@ from that of the run.`,
 				for _, key := range order {
 					if s := status[key.message]; s == "" || e.Status == "" || s == e.Status {
 						p.Judge(e, completed[key],
-							"run finished, but no event with the whole text has completed content %s of message %q; expected one",
+							"run finished, but content %s of message %q was not completed; expected an event of its own that completes it",
 							key.index, key.message)
 					}
 				}
@@ -161,8 +161,8 @@ by content.all-end. The parts of a message that was not completed are not judged
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && e.Status == "completed":
 				n := len(slots[e.Message])
 				p.Judge(e, len(e.Parts) <= n,
-					"message %q has %s, but %d of them came in events of their own; expected each to be completed in one",
-					e.Message, pluralize(len(e.Parts), "content"), n)
+					"message %q has %s, but events of their own were sent for %d; expected each to be completed by such an event",
+					e.Message, pluralize(len(e.Parts), "content part"), n)
 				for _, s := range slots[e.Message] {
 					s.judged = true
 				}

@@ -37,10 +37,13 @@ type idleLimitEnd struct {
 	open    time.Duration // time from the first event to the end; 0 if there was at most one event
 }
 
+// maxPollDuration is the assumed maximum duration of one idle poll, which no document states.
+const maxPollDuration = 5 * time.Second
+
 // watchIdleStream returns a function that must be called with each event of the stream that request
 // asked for. If the idle limit in request is one poll, the function judges whether the stream
-// continues after a silence of more than five seconds. If there is a limit of any length, it calls
-// add when the stream ends without a terminal event.
+// continues after a silence of more than maxPollDuration. If there is a limit of any length, it
+// calls add when the stream ends without a terminal event.
 func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) func(spec.Event) {
 	ended := false
 	var first, late spec.Event // the first frame, and the first one after a silence that is too long
@@ -55,7 +58,7 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) f
 		}
 		switch {
 		case e.IsFrame():
-			if late.Raw == nil && !ended && e.At-lastFrameAt > 5*time.Second {
+			if late.Raw == nil && !ended && e.At-lastFrameAt > maxPollDuration {
 				late, silence = e, e.At-lastFrameAt
 			}
 			if first.Raw == nil {
@@ -65,8 +68,9 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) f
 			ended = ended || isTerminal(e)
 		case !isCleanEnd(e) || request.PollLimit != "1":
 		case late.Raw != nil:
-			p.Judge(late, false, "stream continued after %v of silence; expected it to end, as its request allows one idle poll",
-				silence.Round(time.Millisecond))
+			p.Judge(late, false,
+				"event came after %v of silence; expected the stream to end before, as its request allows one idle poll (at most %v)",
+				silence.Round(time.Millisecond), maxPollDuration)
 		case !ended:
 			p.Judge(e, true, "")
 		}

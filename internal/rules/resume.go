@@ -398,7 +398,7 @@ longer has the cursor, and a run that was requested before the server sent the c
 				}
 				complete := n == len(t.frames) && (!isCleanEnd(t.bodyEnd) || n == len(full.frames))
 				p.Judge(evidence, complete,
-					"cursor %q of an earlier run: got %s, the first %d as in the run; expected all %d events of the run",
+					"cursor %q of an earlier run: got %s, %d of them as expected; expected all %d events of the run, from its start",
 					t.request.Cursor, pluralize(len(t.frames), "event"), n, len(full.frames))
 			}
 		}

@@ -170,7 +170,7 @@ func (s *streamedOutput) judgeOrder(p *spec.Pass, request, e spec.Event) {
 		isRepeated[key] = rank[key] > 0
 		rank[key] = i + 1
 	}
-	last, times := 0, map[authorMessageKey]int{}
+	last, lastMessage, times := 0, "", map[authorMessageKey]int{}
 	for _, part := range e.Parts {
 		key := keyOf(part)
 		if part.Message == "" || isRepeated[key] {
@@ -184,9 +184,9 @@ func (s *streamedOutput) judgeOrder(p *spec.Pass, request, e spec.Event) {
 		}
 		if next > 0 {
 			p.Judge(e, next >= last,
-				"snapshot has the message %q after a message that follows it; expected the order of the conversation",
-				part.Message)
-			last = next
+				"snapshot has the message %q after the message %q; expected it before that message, as in the conversation",
+				part.Message, lastMessage)
+			last, lastMessage = next, part.Message
 		}
 	}
 }
