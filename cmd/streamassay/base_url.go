@@ -76,7 +76,8 @@ var connectionHeaders = []string{
 }
 
 // parseHeaders parses header fields, one per line, of the form 'Name: value'. It returns a usage
-// error if a line is invalid, sets one of [connectionHeaders], or has a credential that is empty.
+// error if a line is invalid, sets one of [connectionHeaders] or a second Authorization, or has a
+// credential that is empty.
 // The error begins with flag, the name of the flag or field that holds the lines, and does not
 // contain header values, which may be secrets.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
@@ -88,8 +89,10 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		switch {
-		case !ok || name == "":
+		case !ok:
 			return nil, usageError("%s: must be 'Name: value', with a colon", which)
+		case name == "":
+			return nil, usageError("%s: the header name before the colon is empty; must be 'Name: value'", which)
 		case strings.ContainsAny(name, " \t"):
 			return nil, usageError("%s: the header name before the colon contains a space", which)
 		case !isToken(name):
@@ -102,10 +105,24 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 			return nil, usageError("%s: the value of %s is empty (an unset variable?)", which, name)
 		case strings.EqualFold(name, "Authorization") && slices.Contains([]string{"bearer", "basic"}, strings.ToLower(value)):
 			return nil, usageError("%s: the token after %s is empty (an unset variable?)", which, value)
+		case strings.EqualFold(name, "Authorization") && list.Has(name):
+			return nil, usageError("%s: Authorization is already set; a request has at most one", which)
 		}
 		list = append(list, spec.HeaderField{Name: name, Value: value})
 	}
 	return list, nil
+}
+
+// parseTestHeaders is like parseHeaders, but for header fields of test requests. It also returns a
+// usage error if a field is one of those that the documents of the dialects describe.
+func parseTestHeaders(flag string, lines []string) (spec.Header, error) {
+	list, err := parseHeaders(flag, lines)
+	for _, field := range list {
+		if slices.Contains([]string{"accept", "accept-encoding", "content-type"}, strings.ToLower(field.Name)) {
+			return nil, usageError("%s: %s cannot be set: it follows from the dialect and the test", flag, field.Name)
+		}
+	}
+	return list, err
 }
 
 // isToken reports whether s is a token as defined by RFC 9110, section 5.6.2, which is the syntax

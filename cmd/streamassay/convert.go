@@ -48,7 +48,7 @@ split them into conversations, for a mock of several dialects, or to remove a ba
 If an output file exists, nothing is written, and the exit code is 2 (see --force).
 
 Exit codes: 0 everything was converted, perhaps approximately, 1 something could not be
-converted, or --dialect is given and the events of a file are of no known dialect, 2 usage
+converted, or --dialect is given and the events of a file are not those of DIALECT, 2 usage
 error.`,
 		Example: `  streamassay convert page.har --dialect runs --out recordings
   streamassay convert fixtures/*.json --out scripts`,
@@ -79,8 +79,8 @@ error.`,
 
 // run converts the files at paths and writes the results to the output directory. It prints the
 // paths of the results to standard output, and the problems that it found to standard error. It
-// returns an error with exit code 1 if something could not be converted, or if the events in a
-// recording are of no known dialect although --dialect is given. It returns a usage error if a
+// returns an error with exit code 1 if something could not be converted, or if --dialect is given
+// and the events in a recording are not those of that dialect. It returns a usage error if a
 // flag is invalid, an input file does not exist, a result cannot be written, two input files have
 // the same output file, or an output file exists and --force is not given. If run returns a usage
 // error, no file has been written, except that files written before a failed write remain.
@@ -134,7 +134,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			if foreign {
 				notes = append(notes, path+": "+foreignEventsText(o.Dialect, like))
 			}
-			if foreign && like == "" {
+			if foreign {
 				failures++
 			}
 		}

@@ -32,7 +32,7 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	for i, word := range []string{report.A, report.B} {
 		t := d.targetOptions
 		flag, own := []string{"--header-a", "--header-b"}[i], [][]string{d.headerA, d.headerB}[i]
-		if _, err := parseHeaders(flag, own); err != nil {
+		if _, err := parseTestHeaders(flag, own); err != nil {
 			return a, b, err
 		}
 		t.Headers = slices.Concat(t.Headers, own)
@@ -118,6 +118,8 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 			case p.IncompleteReason != nil: // one take does not show what is volatile
 				c.Incomplete = true
 				h.timedOut = h.timedOut || suites.IsRunTimeout(p.IncompleteReason)
+			case p.Err != nil:
+				c.Error = p.Err.Error()
 			case p.Err == nil && len(p.Trace.Exchanges) > 0:
 				i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
 				c.Takes = append(c.Takes, relativeEvents(p.Dialect, p.Trace, j.suiteTargets[i].Base.String()))

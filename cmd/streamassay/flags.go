@@ -207,6 +207,10 @@ func flagError(cmd *cobra.Command, err error, args []string) error {
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		return unknownFlagError(cmd, unknown.GetSpecifiedName(), args)
+	case unknown != nil:
+		if name, _, _ := strings.Cut(unknown.GetSpecifiedShortnames(), "="); cmd.Flags().Lookup(name) != nil {
+			return usageError("unknown flag: -%s; did you mean --%s?", name, name)
+		}
 	case errors.As(err, &valueless):
 		return usageError("--%s needs a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):

@@ -11,6 +11,7 @@ import (
 	"github.com/streamassay/streamassay/internal/fault"
 	"github.com/streamassay/streamassay/internal/journal"
 	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -103,10 +104,26 @@ func warnFaults(out io.Writer, faults []fault.Spec, dialects []*dialect.Dialect)
 	for _, use := range faults {
 		lacks := namesWhere(dialects, func(d *dialect.Dialect) bool { return !supportsFault(d, use.Fault) })
 		if len(lacks) == len(dialects) {
-			fmt.Fprintf(out, "warning: --fault %s has no effect in %s, which lacks the event %s\n",
-				use.Fault.Name, strings.Join(lacks, ", "), use.Fault.MissingKind(dialects[0].Kinds()))
+			fmt.Fprintf(out, "warning: --fault %s has no effect in %s, %s\n", use.Fault.Name,
+				strings.Join(lacks, ", "), describeMissing(use.Fault.MissingKind(dialects[0].Kinds())))
 		}
 	}
+}
+
+// describeMissing returns a relative clause about a dialect that lacks kind, such as "which lacks
+// the event tool.start".
+func describeMissing(kind spec.Kind) string {
+	switch kind {
+	case "slot.cursor":
+		return "whose events have no id"
+	case "slot.seq":
+		return "whose events have no sequence number"
+	case "slot.limit":
+		return "whose streams have no idle limit"
+	case "slot.created", "slot.completed":
+		return "whose runs have no times"
+	}
+	return "which lacks the event " + string(kind)
 }
 
 // parseSeedFlag parses text, the value of the named flag, as a seed. It returns nil if text is

@@ -125,6 +125,9 @@ func (s *serveOptions) check() error {
 		}
 		s.publicURL = strings.TrimRight(s.publicURL, "/")
 	}
+	if strings.ContainsAny(s.basePath, "?#") {
+		return usageError("--base %s: must be a path without query and fragment (e.g. /v1/bots/b1)", s.basePath)
+	}
 	u, err := url.Parse(s.basePath)
 	if s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
 		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1)", s.basePath)

@@ -72,10 +72,10 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	if s.Base, err = baseURL(t.source.settingName("url"), cmp.Or(t.URL, "http://127.0.0.1/"), d); err != nil {
 		return s, err
 	}
-	if s.Header, err = parseHeaders(t.source.settingName("header"), t.Headers); err != nil {
+	if s.Header, err = parseTestHeaders(t.source.settingName("header"), t.Headers); err != nil {
 		return s, err
 	}
-	if s.OtherHeader, err = parseHeaders(t.source.settingName("other-header"), t.OtherHeaders); err != nil {
+	if s.OtherHeader, err = parseTestHeaders(t.source.settingName("other-header"), t.OtherHeaders); err != nil {
 		return s, err
 	}
 	if t.CA != "" {

@@ -76,12 +76,19 @@ func (x *exchangeEvents) appendEvent(e spec.Event) {
 	x.events = append(x.events, e)
 }
 
-// status returns the status code of the response, or 0 if there was no response.
-func (x exchangeEvents) status() int {
+// response returns the event of the response, or the zero Event if there was no response.
+func (x exchangeEvents) response() spec.Event {
 	if i := slices.IndexFunc(x.events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse }); i >= 0 {
-		return x.events[i].StatusCode
+		return x.events[i]
 	}
-	return 0
+	return spec.Event{}
+}
+
+// isAnswered reports whether the status of the response is 2xx, and the body is neither a web page
+// nor, if the request is for an event stream, anything else than one.
+func (x exchangeEvents) isAnswered() bool {
+	r := x.response()
+	return r.StatusCode/100 == 2 && r.MediaType != "text/html" && (r.IsStream() || !x.request.IsStream())
 }
 
 // requestKey returns a key for the request r. Requests have equal keys if the fields Operation,
@@ -109,6 +116,7 @@ type comparer struct {
 	exchanges int               // number of pairs of exchanges that were compared
 	events    int               // number of pairs of events that were compared
 	statuses  []int             // distinct status codes of the responses in these pairs, both sides together
+	answered  bool              // at least one pair has a response for which isAnswered is true
 	validSent bool              // at least one pair has a valid request of the [spec.PrimaryUser]
 	found     []Difference      // the differences so far
 	notes     []string          // descriptions of unpaired exchanges that do not count as differences
@@ -129,7 +137,7 @@ func newComparer(volatile volatileFields) *comparer {
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	pairs := align(len(a), len(b), func(i, j int) int {
 		switch {
-		case a[i].key == b[j].key && a[i].status() == b[j].status():
+		case a[i].key == b[j].key && a[i].response().StatusCode == b[j].response().StatusCode:
 			return 5 // concurrent requests may be answered in any order
 		case a[i].key == b[j].key:
 			return 4
@@ -182,9 +190,10 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
 	for _, x := range []exchangeEvents{a, b} {
-		if s := x.status(); s != 0 && !slices.Contains(m.statuses, s) {
+		if s := x.response().StatusCode; s != 0 && !slices.Contains(m.statuses, s) {
 			m.statuses = append(m.statuses, s)
 		}
+		m.answered = m.answered || x.isAnswered()
 		m.validSent = m.validSent || len(x.request.Violations) == 0 && x.request.Principal == spec.PrimaryUser
 	}
 	m.scope = a.request.Run

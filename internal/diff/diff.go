@@ -18,6 +18,7 @@ type RepeatedConversation struct {
 	Name       string         // name of the scenario or of the recording
 	Takes      [][]spec.Event // the recordings, each with its events in order
 	Incomplete bool           // it was cut short or lacks a recording, and must not be compared
+	Error      string         // why it could not be played, if it has no recordings; may be ""
 }
 
 // A ConversationDiff is the result of comparing two conversations.
@@ -33,6 +34,7 @@ type ConversationDiff struct {
 	Notes       []string     `json:"notes,omitempty"`   // unpaired exchanges that do not count as differences
 
 	statuses  []int // distinct status codes of the responses that were compared
+	answered  bool  // exchangeEvents.isAnswered is true for a response that was compared
 	validSent bool  // a request that was compared is a valid one of the [spec.PrimaryUser]
 }
 
@@ -80,6 +82,8 @@ func Compare(a, b RepeatedConversation) ConversationDiff {
 		switch {
 		case side.conversation.Incomplete:
 			c.Reason = side.name + " was not played to the end"
+		case len(side.conversation.Takes) == 0 && side.conversation.Error != "":
+			c.Reason = side.name + ": " + side.conversation.Error
 		case len(side.conversation.Takes) == 0:
 			c.Reason = side.name + " was sent no requests"
 		case !hasResponse(side.conversation.Takes[0]):
@@ -98,7 +102,7 @@ func Compare(a, b RepeatedConversation) ConversationDiff {
 	m := newComparer(volatile)
 	m.compareConversations(splitExchanges(a.Takes[0]), splitExchanges(b.Takes[0]))
 	c.Exchanges, c.Events, c.Notes = m.exchanges, m.events, m.notes
-	c.statuses, c.validSent = m.statuses, m.validSent
+	c.statuses, c.answered, c.validSent = m.statuses, m.answered, m.validSent
 	c.Compared = m.exchanges > 0
 	if !c.Compared {
 		c.Reason = "no common request"

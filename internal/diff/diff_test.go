@@ -180,6 +180,11 @@ func TestRefused(t *testing.T) {
 		return events
 	}
 	invalid := spec.Violation{Location: "/a", Message: "missing"}
+	other := func(mediaType string) []spec.Event { // status 200, with a body of that type
+		events := refused(200)
+		events[0].MediaType, events[1].MediaType = spec.EventStream, mediaType
+		return events
+	}
 	for _, c := range []struct {
 		name  string
 		takes [][]spec.Event // one per conversation, of both sides
@@ -191,6 +196,10 @@ func TestRefused(t *testing.T) {
 			"not compared: 0 (both replied 401 to every request)\nto do: give valid credentials with --header"},
 		{"404 and 405", [][]spec.Event{refused(405), refused(404), refused(405)}, 1, exitcode.Inconclusive,
 			"not compared: 0, 2 (both replied 405 to every request)\n  not compared: 1 (both replied 404 to every request)\nto do: check the base URLs"},
+		{"web page and 404", [][]spec.Event{other("text/html"), refused(404)}, 1, exitcode.Inconclusive,
+			"0 (both replied 200 (without the requested content) to every request)"},
+		{"JSON instead of a stream", [][]spec.Event{other("application/json")}, 1, exitcode.Inconclusive, "to do: check the base URLs"},
+		{"stream", [][]spec.Event{other(spec.EventStream)}, 1, exitcode.Passed, "1 conversation"},
 		{"500", [][]spec.Event{refused(500)}, 1, exitcode.Inconclusive, "to do: look in the servers' logs"},
 		{"recordings", [][]spec.Event{refused(401)}, 0, exitcode.Inconclusive, "to do: compare recordings of requests that were not refused"},
 		{"only invalid requests", [][]spec.Event{refused(422, invalid)}, 1, exitcode.Passed, "1 conversation, 2 events compared; 0 differences in 0 of them"},

@@ -68,31 +68,37 @@ func (r *Report) Conclude() {
 }
 
 // findRefusals returns the distinct status codes of all responses that were compared, in increasing
-// order, if the two sides refused every request alike: none of the codes is 2xx, at least one of
-// the requests is valid, and there are no differences. Otherwise, it returns nil.
+// order, if the two sides refused every request alike: none of the responses is an answer
+// (exchangeEvents.isAnswered), at least one of the requests is valid, and there are no differences.
+// Otherwise, it returns nil.
 func (r *Report) findRefusals() (statuses []int) {
-	validSent := false
+	validSent, answered := false, false
 	for _, d := range r.Dialects {
 		for _, c := range d.Conversations {
 			if len(c.Differences) > 0 {
 				return nil
 			}
 			statuses = append(statuses, c.statuses...)
-			validSent = validSent || c.validSent
+			validSent, answered = validSent || c.validSent, answered || c.answered
 		}
 	}
-	if !validSent || slices.ContainsFunc(statuses, func(s int) bool { return s/100 == 2 }) {
+	if !validSent || answered {
 		return nil
 	}
 	slices.Sort(statuses)
 	return slices.Compact(statuses)
 }
 
-// joinStatuses returns the status codes in increasing order, such as "401 or 404".
+// joinStatuses returns the status codes of refusals in increasing order, such as "401 or 404". A
+// response with status 2xx counts as a refusal if it is a web page or lacks the requested stream.
 func joinStatuses(statuses []int) string {
 	var words []string
 	for _, s := range slices.Sorted(slices.Values(statuses)) {
-		words = append(words, strconv.Itoa(s))
+		word := strconv.Itoa(s)
+		if s/100 == 2 {
+			word += " (without the requested content)"
+		}
+		words = append(words, word)
 	}
 	return strings.Join(words, " or ")
 }
@@ -107,7 +113,7 @@ func (r *Report) refusalAdvice() string {
 		return "compare recordings of requests that were not refused"
 	case has(401, 403, 407):
 		return "give valid credentials with --header, or with --header-a and --header-b"
-	case has(404, 405, 410, 501):
+	case has(200, 201, 202, 404, 405, 410, 501):
 		return "check the base URLs and the dialect"
 	}
 	return "look in the servers' logs; streamassay run shows the responses"

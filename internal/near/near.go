@@ -14,11 +14,14 @@ const maxListed = 20
 // Suggest returns the end of an error message about word, which is not one of the known words. If a
 // known word is similar to word, the result names the most similar one, as in "; did you mean
 // text?". Otherwise the result lists the known words in alphabetical order, as in " (want one of a,
-// b)", but only the first 20. See [Similar] for which words are similar. Suggest does not modify
+// b)", but only the first 20; a single known word is "(want a)". See [Similar] for which words are similar. Suggest does not modify
 // known.
 func Suggest(word string, known []string) string {
 	if best := Similar(word, known); best != "" {
 		return "; did you mean " + best + "?"
+	}
+	if len(known) == 1 {
+		return " (want " + known[0] + ")"
 	}
 	known = slices.Sorted(slices.Values(known))
 	if more := len(known) - maxListed; more > 0 {
@@ -40,8 +43,11 @@ func Similar(word string, known []string) string {
 	}
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		d := editDistance(word, k)
-		if word != "" && strings.HasPrefix(k, word) || len(word) > 3 && strings.Contains(k, word) {
+		switch {
+		case word != "" && strings.HasPrefix(k, word):
 			d = min(d, 1)
+		case len(word) > 3 && strings.Contains(k, word):
+			d = min(d, 2)
 		}
 		if d < least {
 			best, least = k, d
