@@ -233,8 +233,7 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 // schemas count, too, because checks judge these.
 type evaluationBuilder struct {
 	Evaluation
-	hasRunEnd  bool     // whether the dialect has the kind RunEnd
-	otherTypes []string // media types allowed in place of an event stream in the current exchange
+	hasRunEnd bool // whether the dialect has the kind RunEnd
 	exchangeProgress
 }
 
@@ -252,12 +251,10 @@ func (s *evaluationBuilder) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:
 		s.exchangeProgress = exchangeProgress{}
-		s.otherTypes = e.Facts().Promised.OtherTypes
 		s.RequestRecorded = s.RequestRecorded || e.Operation != "" && !errors.Is(e.Err, ErrRequestNotRecorded)
 	case e.Kind == HTTPResponse:
 		s.isStream = e.StatusCode == 200 && e.IsStream()
 		s.HTTP, s.NotHTTP = s.HTTP || e.StatusCode > 0, s.NotHTTP || errors.Is(e.Err, ErrNotHTTP)
-		s.OtherEncoding = s.OtherEncoding || e.StatusCode == 200 && slices.Contains(s.otherTypes, e.MediaType)
 	case e.Kind == BodyEnd:
 		s.Complete = s.Complete || s.isStream && s.hasContent && !s.malformed &&
 			(s.ended || !s.hasRunEnd && e.Err == nil) &&

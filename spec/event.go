@@ -175,6 +175,7 @@ type Event struct {
 
 	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx
 	MediaType  string // HTTPResponse: received; HTTPRequest: documented for success
+	JSONLines  bool   // HTTPResponse: the body is a stream of JSON lines, which the document allows
 	Header     Header // HTTPRequest, HTTPResponse
 
 	Request *RequestFacts // HTTPRequest: what is known about it besides its content; see Facts
@@ -249,9 +250,10 @@ func (e Event) Facts() RequestFacts {
 }
 
 // IsStream reports whether e.MediaType is that of an event stream. For an HTTPResponse, this is the
-// media type of the response, whatever its status. For an HTTPRequest, it is the media type that
-// the document specifies for a successful response. IsStream must not be used for other kinds.
-func (e Event) IsStream() bool { return e.MediaType == EventStream }
+// media type of the response, whatever its status; a stream of JSON lines counts as an event stream
+// if the document allows it. For an HTTPRequest, it is the media type that the document specifies
+// for a successful response. IsStream must not be used for other kinds.
+func (e Event) IsStream() bool { return e.MediaType == EventStream || e.JSONLines }
 
 // IsFrame reports whether the event was decoded from a complete frame of an event stream. Comments
 // do not count as frames.
@@ -377,7 +379,7 @@ type StreamRequirements struct {
 	Status        string   // requires that the status be 200
 	MediaType     string   // requires that the body be an event stream
 	ContentCoding string   // forbids content codings that the client did not accept
-	OtherTypes    []string // media types allowed in place of an event stream; no check judges such a response
+	JSONLines     []string // media types of JSON lines, one for each event, that are allowed in place of an event stream
 	HasEndEvent   bool     // the document describes an event that ends the run
 	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; "": any text
 }

@@ -127,10 +127,6 @@ var (
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
-// ErrOtherEncoding means that the server streams with a media type that the document allows in
-// place of an event stream (see [StreamRequirements].OtherTypes). No check can judge such a stream.
-var ErrOtherEncoding = errors.New("the stream has an encoding that is allowed, but only event streams are judged")
-
 // ErrRequestNotRecorded means that a recording contains a response but not its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 

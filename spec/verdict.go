@@ -326,7 +326,6 @@ type Evaluation struct {
 	RequestRecorded bool // at least one request of the dialect was recorded
 	HTTP            bool // at least one response was HTTP
 	NotHTTP         bool // at least one response was not HTTP
-	OtherEncoding   bool // at least one response had one of the [StreamRequirements].OtherTypes
 }
 
 // RequireCompleteExchange returns evaluations unchanged if the field Complete of at least one of
@@ -354,8 +353,6 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 // WhyUnjudgeable returns the reason why the evaluations say nothing about the target, or nil:
 //   - [ErrNotHTTP]: responses were received, but none of them is HTTP
 //   - [ErrUnrecognized]: no request and no valid frame of the dialect was recorded
-//   - [ErrOtherEncoding]: at least one response had one of the [StreamRequirements].OtherTypes,
-//     and no valid frame of the dialect was received
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {
@@ -364,9 +361,6 @@ func WhyUnjudgeable(evaluations []Evaluation) error {
 		return ErrNotHTTP
 	case len(evaluations) > 0 && !anyEvaluation(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
 		return ErrUnrecognized
-	case anyEvaluation(func(h Evaluation) bool { return h.OtherEncoding }) &&
-		!anyEvaluation(func(h Evaluation) bool { return h.Recognized }):
-		return ErrOtherEncoding
 	}
 	return nil
 }

@@ -113,8 +113,6 @@ func TestUnmeasured(t *testing.T) {
 	}{
 		{[]spec.Evaluation{whole}, nil}, {[]spec.Evaluation{asked}, nil}, {[]spec.Evaluation{frame}, nil}, {[]spec.Evaluation{foreign, asked}, nil},
 		{[]spec.Evaluation{foreign}, spec.ErrUnrecognized}, {[]spec.Evaluation{garbage, garbage}, spec.ErrNotHTTP}, {[]spec.Evaluation{asked, garbage}, nil}, {nil, nil},
-		{[]spec.Evaluation{asked, {RequestRecorded: true, HTTP: true, OtherEncoding: true}}, spec.ErrOtherEncoding},
-		{[]spec.Evaluation{frame, {RequestRecorded: true, HTTP: true, OtherEncoding: true}}, nil},
 	}
 	for i, test := range tests {
 		if got := spec.WhyUnjudgeable(test.heard); !errors.Is(got, test.want) {

@@ -83,14 +83,12 @@ func causeRank(c Cause) int {
 }
 
 // unplayedCauses returns one cause for each distinct error that prevented scenarios in parts from
-// being completed. The causes are fatal if the server never responded. unplayedCauses ignores the
-// errors [spec.ErrNotHTTP] and [spec.ErrOtherEncoding]: the exchanges with these errors have a
-// symptom; see [fatalCauses].
+// being completed. The causes are fatal if the server never responded. unplayedCauses ignores
+// [spec.ErrNotHTTP]: the exchanges with this error have a symptom; see [fatalCauses].
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := anyExchange(parts, func(o exchangeSummary) bool { return o.status > 0 })
 	for _, p := range parts {
-		isSymptom := errors.Is(p.Err, spec.ErrNotHTTP) || errors.Is(p.Err, spec.ErrOtherEncoding) // of the exchanges
-		if p.Err == nil || isSymptom {
+		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) {
 			continue
 		}
 		kind, why := classifyError(p.Err)

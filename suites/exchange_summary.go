@@ -227,7 +227,7 @@ func (o *exchangeSummary) bodySymptom(d *dialect.Dialect, r spec.Response) strin
 	switch {
 	case o.status/100 != 2:
 		return ""
-	case o.isStream && r.Header.MediaType() != spec.EventStream:
+	case o.isStream && !o.head.IsStream():
 		return symptomNotEventStream
 	case o.startsRun && !o.isStream:
 		if !o.accepted {

@@ -24,7 +24,7 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	for i := range parts {
 		all[i] = parts[i].Evaluation
 	}
-	if why := spec.WhyUnjudgeable(all); errors.Is(why, spec.ErrNotHTTP) || errors.Is(why, spec.ErrOtherEncoding) {
+	if why := spec.WhyUnjudgeable(all); errors.Is(why, spec.ErrNotHTTP) {
 		for i := range parts {
 			if parts[i].Err == nil && len(parts[i].Trace.Exchanges) > 0 {
 				parts[i].Err = why

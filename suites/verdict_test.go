@@ -2,9 +2,9 @@ package suites_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -124,30 +124,59 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 	}
 }
 
-// TestOtherEncodingIsNotMeasured checks that nothing is judged if the server streams in an encoding
-// that the document allows but that is not an event stream.
-func TestOtherEncodingIsNotMeasured(t *testing.T) {
+// TestJSONLines checks that a server that streams JSON lines is judged like one that sends the same
+// events as an event stream, if the document allows that, and that a defect of its events is found.
+func TestJSONLines(t *testing.T) {
 	d, err := dialect.Open("agentscope-java@0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		_, _ = io.WriteString(w, `{"object":"response","status":"created","id":"r"}`+"\n"+`{"object":"response","status":"completed","id":"r"}`+"\n")
-	}))
-	defer srv.Close()
-	parts, _ := played(t, suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "recall"}, ClaimedCapabilities: []string{"all"}}, srv.URL)
-	for _, p := range parts {
-		for _, r := range p.Evaluation.Results {
-			if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
-				t.Errorf("%s is %v in %s by %d judgements", r.PlannedCheck.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
-			}
-		}
-		if !errors.Is(p.Err, spec.ErrOtherEncoding) {
-			t.Errorf("%s could be played: %v", p.Scenario.Name, p.Err)
-		}
+	verdicts := func(wrap func(http.ResponseWriter) http.ResponseWriter) map[string]spec.Verdict {
+		server := reference.New(d, reference.Scripted, reference.Config{})
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.ServeHTTP(wrap(w), r) }))
+		defer srv.Close()
+		target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "tool", "recall", "slow", "error-mid"}, ClaimedCapabilities: []string{"all"}}
+		_, verdicts := played(t, target, srv.URL)
+		return verdicts
+	}
+	want := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return w })
+	if got := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return jsonLinesWriter{w, ""} }); !maps.Equal(got, want) {
+		t.Errorf("as JSON lines:\n%v, want\n%v", got, want)
+	}
+	const unknown = "noting"
+	if got := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return jsonLinesWriter{w, unknown} }); got["agentscope-java.msg.role"] != spec.Warned {
+		t.Errorf("with the role %s: %v", unknown, got)
 	}
 }
+
+// A jsonLinesWriter writes the frames of an event stream as JSON lines. If role is not "", it
+// replaces the role of the assistant in them.
+type jsonLinesWriter struct {
+	http.ResponseWriter
+	role string
+}
+
+func (w jsonLinesWriter) WriteHeader(status int) {
+	if strings.HasPrefix(w.Header().Get("Content-Type"), spec.EventStream) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write must be called with whole frames.
+func (w jsonLinesWriter) Write(p []byte) (int, error) {
+	lines := string(p)
+	if w.Header().Get("Content-Type") == "application/x-ndjson" {
+		lines = strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll("\n\n"+lines, "\n\ndata:", "\n"), "\n"), "\n\n", "\n")
+		if w.role != "" {
+			lines = strings.ReplaceAll(lines, `"role":"assistant"`, `"role":"`+w.role+`"`)
+		}
+	}
+	_, err := w.ResponseWriter.Write([]byte(lines))
+	return len(p), err
+}
+
+func (w jsonLinesWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // TestPromises checks that a claimed capability does not promise scripted replies if natural
 // prompts are sent, or if the target is declared to lack "scripted". It also checks that invalid

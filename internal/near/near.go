@@ -14,8 +14,8 @@ const maxListed = 20
 // Suggest returns the end of an error message about word, which is not one of the known words. If a
 // known word is similar to word, the result names the most similar one, as in "; did you mean
 // text?". Otherwise the result lists the known words in alphabetical order, as in " (want one of a,
-// b)", but only the first 20; a single known word is "(want a)". See [Similar] for which words are similar. Suggest does not modify
-// known.
+// b)" or " (want a)", but only the first 20. See [Similar] for which words are similar. Suggest does
+// not modify known.
 func Suggest(word string, known []string) string {
 	if best := Similar(word, known); best != "" {
 		return "; did you mean " + best + "?"

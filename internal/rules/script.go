@@ -400,7 +400,8 @@ such a prompt comes last, the target may also repeat an earlier one.`,
 			}
 			got, expected := a.quoteText(before)
 			if expected += a.expectedEnd(); len(a.possiblePrompts) > 0 {
-				expected += ", or a prompt that the server may, but need not have stored, such as " + quoteStart(a.possiblePrompts[0])
+				expected += ", or a prompt that the server may or may not have stored, such as " +
+					quoteStart(a.possiblePrompts[0])
 			}
 			p.Judge(a.firstDifference(before, false), a.hasText(before),
 				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)

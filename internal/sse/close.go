@@ -27,6 +27,8 @@ func (d *Decoder) incompleteItem() (item Item) {
 	comment := len(tail) > 0 && tail[0] == ':'
 	invalid := !utf8.Valid(trimPartialRune(tail))
 	switch {
+	case d.jsonLines:
+		item = Item{Data: tail, Raw: tail, Line: d.line + 1, Offset: d.offset + d.start}
 	case comment && !d.block.isOpen:
 		item = Item{Kind: Comment, Text: string(tail[1:]), Raw: tail, Line: d.line + 1, Offset: d.offset + d.start}
 	default:

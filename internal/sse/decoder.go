@@ -29,7 +29,8 @@ const minJoinBytes = 512
 // the limit if there are very many short lines, because the names of all fields are kept in
 // Item.Fields. A Decoder must not be used concurrently.
 type Decoder struct {
-	limit int // maximum number of bytes of one event or comment
+	limit     int  // maximum number of bytes of one event or comment
+	jsonLines bool // each line that is not empty is an event; see NewLineDecoder
 
 	// buf is the part of the stream that is being decoded. While Feed runs, it may be in the
 	// caller's memory; otherwise it is in the decoder's own. The positions below are offsets
@@ -61,6 +62,15 @@ func NewDecoder(limit int) *Decoder {
 		limit = DefaultMaxEvent
 	}
 	return &Decoder{limit: limit}
+}
+
+// NewLineDecoder returns a decoder for a stream of JSON lines, also known as newline-delimited JSON
+// or NDJSON: each line that is not empty is an item of kind Event, whose Data is the line. The
+// argument limit is the maximum size of a line in bytes, as in [NewDecoder].
+func NewLineDecoder(limit int) *Decoder {
+	d := NewDecoder(limit)
+	d.jsonLines = true
+	return d
 }
 
 // Err returns an error that wraps [ErrTooLarge] if an event or comment exceeded the limit, and nil
@@ -264,6 +274,10 @@ func (d *Decoder) checkLimit(end int) bool {
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
+	case d.jsonLines && len(line) > 0:
+		return yield(Item{
+			Data: line, Raw: line, Line: d.line, Offset: d.offset + at, End: d.offset + d.start, InvalidUTF8: !utf8.Valid(line),
+		})
 	case len(line) == 0:
 		if !d.block.isOpen {
 			return true

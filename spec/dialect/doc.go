@@ -90,8 +90,8 @@
 // with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is the text,
 // after the colon, of the comments on an idle stream. "requirements" holds the requirements on the
 // head of the response, by name: status (the status is 200), content-type, and content-coding
-// (there is no coding that the client did not accept). "other-types" lists media types that a server
-// may send instead of an event stream; such a stream is not judged.
+// (there is no coding that the client did not accept). "json-lines" lists media types that a server
+// may send instead of an event stream; each line of the body is then the JSON of one frame.
 //
 // A body of multipart/form-data is described as an object. Its text fields are strings; a
 // property with x-kind (ask.file) is a file, decoded as a part with its name, media type

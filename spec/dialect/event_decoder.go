@@ -142,6 +142,7 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 		if r.Status == 0 {
 			head.Err = r.End
 		}
+		head.JSONLines = t.operation != nil && slices.Contains(t.operation.promised.JSONLines, head.MediaType)
 		if !yield(t.request) || !yield(head) {
 			return
 		}
@@ -157,7 +158,7 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 			}
 		case t.operation == nil: // not a request of the dialect
 		case head.IsStream() && r.Status/100 == 2:
-			for e := range t.decodeFrames() {
+			for e := range t.decodeFrames(head.JSONLines) {
 				end.Line = e.Line
 				if !yield(e) {
 					return
@@ -173,12 +174,16 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 }
 
 // decodeFrames returns an iterator over the events of the frames and comments in the body, which is
-// an event stream. Frames without data are left out, because clients ignore them. If a frame
-// exceeds the size limit, the last event has kind Undecodable. If bytes follow the last complete
-// frame, the last event has kind Incomplete, unless the client stopped reading.
-func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
+// an event stream or, if jsonLines is true, a stream of JSON lines. Frames without data are left
+// out, because clients ignore them. If a frame exceeds the size limit, the last event has kind
+// Undecodable. If bytes follow the last complete frame, the last event has kind Incomplete, unless
+// the client stopped reading; but the last of several JSON lines needs no line end.
+func (t *eventDecoder) decodeFrames(jsonLines bool) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
+		if jsonLines {
+			dec = sse.NewLineDecoder(t.limit)
+		}
 		for item := range dec.Feed(t.exchange.Response.Body) {
 			if item.Kind == sse.Block { // has no data, so clients do not dispatch it
 				continue
@@ -197,8 +202,16 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			return
 		}
 		if rest, ok := dec.Close(); ok {
-			// If the client left, the unfinished frame is its own doing.
-			if end := t.exchange.Response.End; errors.Is(end, spec.ErrClientLeft) || errors.Is(end, spec.ErrStillOpen) {
+			end := t.exchange.Response.End
+			switch { // if the client left, the unfinished frame is its own doing
+			case errors.Is(end, spec.ErrClientLeft) || errors.Is(end, spec.ErrStillOpen):
+				return
+			case jsonLines && end == nil:
+				for _, e := range t.decodeFrame(rest) {
+					if !yield(e) {
+						return
+					}
+				}
 				return
 			}
 			yield(spec.Event{

@@ -82,7 +82,7 @@ var extensions = map[string]extensionCheck{
 	"x-stream": memberCheck(map[string]extensionCheck{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 		"sentinel":     stringCheck, "keep-alive": stringCheck,
-	}, "sends", "event", "id", "other-types"),
+	}, "sends", "event", "id", "json-lines"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,

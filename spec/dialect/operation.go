@@ -197,7 +197,7 @@ func (o *Operation) addResponses(op node) {
 		requirements := stream.get("requirements")
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
-			ContentCoding: requirements.get("content-coding").text(), OtherTypes: stream.get("other-types").strings(),
+			ContentCoding: requirements.get("content-coding").text(), JSONLines: stream.get("json-lines").strings(),
 			KeepAlive: stream.get("keep-alive").text(),
 		}
 		o.sentinel = stream.get("sentinel").text()
