@@ -187,6 +187,7 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 // thread. It omits requests that the dialect or the target does not support.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
+	latestDay := spec.Event{Day: remoteDays[len(remoteDays)-1]} // a day after all messages
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
 		e := spec.Event{Name: stored.Name, ID: stored.ID}
 		if !t.canSend(template) || !t.isValid(template, e) {
@@ -197,15 +198,18 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 			stored = e
 		}
 		t.sendAsEach(others, template, e)
-		if byDay := (spec.Event{Day: remoteDays[len(remoteDays)-1]}); template == "history" && t.isValid(template, byDay) {
-			t.SendTemplate(template, byDay)
-			t.sendAsEach(others, template, byDay)
+		if template == "history" && t.isValid(template, latestDay) {
+			t.SendTemplate(template, latestDay)
+			t.sendAsEach(others, template, latestDay)
 		}
 	}
 	if t.canSend("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
 		t.Thread = "" // means the latest thread of the other user
 		t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
+		if t.isValid("history", latestDay) {
+			t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", latestDay)
+		}
 		t.Thread = thread
 	}
 }
