@@ -259,6 +259,8 @@ func (s *evaluationBuilder) observe(e Event) {
 		s.Complete = s.Complete || s.isStream && s.hasContent && !s.malformed &&
 			(s.ended || !s.hasRunEnd && e.Err == nil) &&
 			(e.Err == nil || errors.Is(e.Err, ErrClientLeft) || errors.Is(e.Err, ErrStillOpen))
+	case e.Kind == Unrecognized && s.hasRunEnd && len(e.Violations)+len(e.Flaws) == 0 && e.Err == nil:
+		s.hasContent = true // the document allows other types of events than those that it describes
 	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized || e.Kind == Usage:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Undecodable || e.Kind == RunRefused:
 		s.malformed = true

@@ -39,7 +39,7 @@ func runIdleLimit(t *Conversation) {
 	}
 	t.Thread = t.NewID()
 	if start("prompt", long) {
-		if cursor := t.readFirstCursor(); cursor != "" {
+		if cursor := t.readLatestCursor(); cursor != "" { // nothing follows it, so the resumed streams are idle
 			listen(spec.Event{PollLimit: "1", Cursor: cursor})
 			listen(spec.Event{PollLimit: "3", Cursor: cursor})
 		}
@@ -78,6 +78,20 @@ func runIdleLimit(t *Conversation) {
 			}
 		}
 	}
+}
+
+// readLatestCursor reads the stream of the current run for half a second, and returns the cursor of
+// the last event, or "" if there is none. If the target cannot resume streams, readLatestCursor
+// sends nothing and returns "".
+func (t *Conversation) readLatestCursor() string {
+	if t.target.lacksCapability("resume") {
+		return ""
+	}
+	t.readStream("", wire.StopWhen{Elapsed: 500 * time.Millisecond})
+	if cursors := t.Cursors(); len(cursors) > 0 {
+		return cursors[len(cursors)-1]
+	}
+	return ""
 }
 
 // leaveSilent is the time after which the client in the idle-ended scenario closes a stream without

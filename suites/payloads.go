@@ -144,11 +144,11 @@ var edgeSamples = []textGenerator{
 }
 
 // longSamples are classes of texts that are longer than common sizes of database fields or buffers.
-// Those of the last two classes consist mostly of characters of three bytes each, so that the end
-// of a buffer may split a character.
+// Those of the last two classes consist mostly of characters that have several code units in UTF-8,
+// and one of them also in UTF-16, so that the end of a buffer may split a character.
 var longSamples = []textGenerator{
 	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
-	{"a text of 9,000 three-byte characters", func(w string) string { return w + strings.Repeat("世", 9000) }},
+	{"a text of a letter and 9,000 emoji", func(w string) string { return w[len(w)-1:] + strings.Repeat("🚀", 9000) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 

@@ -209,22 +209,27 @@ var singleUserScenarios = []Scenario{
 		},
 	},
 	{
-		Name: "compressed", Doc: "deltas some time apart, for a client that accepts compressed responses, as browsers do",
+		Name: "compressed", Doc: "a long text, and deltas some time apart, for a client that accepts compressed responses, as browsers do",
 		Capability: "slow", Templates: promptTemplates,
 		Run: func(t *Conversation) {
+			t.keepAlive()
 			t.form = func(r spec.Request) spec.Request {
 				r.Header = r.Header.With("Accept-Encoding", acceptGzip)
 				return r
 			}
+			t.SendAndRead("prompt", t.PromptEvent("text", longText("compressed", 9000)))
 			t.SendAndRead("prompt", t.PromptEvent("slow", "8 80"))
 		},
 	},
 	singlePrompt("many", "1025", "many deltas at once"),
 	{
-		Name: "large", Doc: "one large delta, and the history with it", Templates: promptTemplates,
+		Name: "large", Doc: "one large delta, and the history with it; with --deep, also one of more than 1 MiB", Templates: promptTemplates,
 		Run: func(t *Conversation) {
 			t.noteNewThread()
 			t.SendAndRead("prompt", t.PromptEvent("large", "100000"))
+			if t.target.Deep {
+				t.SendAndRead("prompt", t.PromptEvent("large", fmt.Sprint(1<<20+1)))
+			}
 			t.completeHistory()
 		},
 	},

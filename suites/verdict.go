@@ -37,6 +37,7 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	hasFailed := slices.ContainsFunc(all, func(h spec.Evaluation) bool {
 		return slices.ContainsFunc(h.Results, func(r spec.CheckResult) bool { return r.Verdict == spec.Failed })
 	})
+	hasText := anyExchange(parts, func(o exchangeSummary) bool { return o.responseText != "" })
 	for i, h := range spec.RequireCompleteExchange(all) {
 		parts[i].Evaluation = h
 		s := parts[i].Scenario
@@ -45,7 +46,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 			promised = !t.requireText(parts[i])
 		}
 		for j := range h.Results {
-			t.adjustVerdict(parts[i], &h.Results[j], promised)
+			needsText := h.Results[j].PlannedCheck.Check == rules.HistoryHasResponse // else requireText reports it
+			t.adjustVerdict(parts[i], &h.Results[j], promised && (hasText || !needsText))
 		}
 	}
 	return parts

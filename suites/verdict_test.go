@@ -124,6 +124,47 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 	}
 }
 
+// A rewritingWriter writes the frames of event streams as the function frames returns them, with the
+// given media type. It must be written to in whole frames.
+type rewritingWriter struct {
+	http.ResponseWriter
+	mediaType string
+	frames    func(string) string
+}
+
+func (w rewritingWriter) WriteHeader(status int) {
+	if strings.HasPrefix(w.Header().Get("Content-Type"), spec.EventStream) {
+		w.Header().Set("Content-Type", w.mediaType)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w rewritingWriter) Write(p []byte) (int, error) {
+	text := string(p)
+	if w.Header().Get("Content-Type") == w.mediaType {
+		text = w.frames(text)
+	}
+	_, err := w.ResponseWriter.Write([]byte(text))
+	return len(p), err
+}
+
+func (w rewritingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// verdictsOf returns the verdicts on the requirements of the target, which is the reference server
+// with rewritten streams. The arguments mediaType and frames are those of a [rewritingWriter].
+func verdictsOf(
+	t *testing.T, target suites.Target, mediaType string, frames func(string) string,
+) map[string]spec.Verdict {
+	t.Helper()
+	server := reference.New(target.Dialect, reference.Scripted, reference.Config{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server.ServeHTTP(rewritingWriter{w, mediaType, frames}, r)
+	}))
+	defer srv.Close()
+	_, verdicts := played(t, target, srv.URL)
+	return verdicts
+}
+
 // TestJSONLines checks that a server that streams JSON lines is judged like one that sends the same
 // events as an event stream, if the document allows that, and that a defect of its events is found.
 func TestJSONLines(t *testing.T) {
@@ -131,52 +172,51 @@ func TestJSONLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdicts := func(wrap func(http.ResponseWriter) http.ResponseWriter) map[string]spec.Verdict {
-		server := reference.New(d, reference.Scripted, reference.Config{})
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { server.ServeHTTP(wrap(w), r) }))
-		defer srv.Close()
-		target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "tool", "recall", "slow", "error-mid"}, ClaimedCapabilities: []string{"all"}}
-		_, verdicts := played(t, target, srv.URL)
-		return verdicts
+	target := suites.Target{
+		Dialect: d, Seed: 1, Only: []string{"text", "tool", "recall", "slow", "error-mid"}, ClaimedCapabilities: []string{"all"},
 	}
-	want := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return w })
-	if got := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return jsonLinesWriter{w, ""} }); !maps.Equal(got, want) {
+	const ndjson = "application/x-ndjson"
+	lines := func(frames string) string {
+		frames = strings.ReplaceAll("\n\n"+frames, "\n\ndata:", "\n")
+		return strings.ReplaceAll(strings.TrimPrefix(frames, "\n"), "\n\n", "\n")
+	}
+	want := verdictsOf(t, target, spec.EventStream, func(frames string) string { return frames })
+	if got := verdictsOf(t, target, ndjson, lines); !maps.Equal(got, want) {
 		t.Errorf("as JSON lines:\n%v, want\n%v", got, want)
 	}
-	const unknown = "noting"
-	if got := verdicts(func(w http.ResponseWriter) http.ResponseWriter { return jsonLinesWriter{w, unknown} }); got["agentscope-java.msg.role"] != spec.Warned {
-		t.Errorf("with the role %s: %v", unknown, got)
+	broken := verdictsOf(t, target, ndjson, func(frames string) string {
+		return strings.ReplaceAll(lines(frames), `"role":"assistant"`, `"role":"noting"`)
+	})
+	if got := broken["agentscope-java.msg.role"]; got != spec.Warned {
+		t.Errorf("with an unknown role: %v", got)
 	}
 }
 
-// A jsonLinesWriter writes the frames of an event stream as JSON lines. If role is not "", it
-// replaces the role of the assistant in them.
-type jsonLinesWriter struct {
-	http.ResponseWriter
-	role string
-}
-
-func (w jsonLinesWriter) WriteHeader(status int) {
-	if strings.HasPrefix(w.Header().Get("Content-Type"), spec.EventStream) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
+// TestOtherEventTypes checks that a server whose events other than the terminal ones have types that
+// the document does not describe is judged, if the document allows such types.
+func TestOtherEventTypes(t *testing.T) {
+	d, err := dialect.Open("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
 	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write must be called with whole frames.
-func (w jsonLinesWriter) Write(p []byte) (int, error) {
-	lines := string(p)
-	if w.Header().Get("Content-Type") == "application/x-ndjson" {
-		lines = strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll("\n\n"+lines, "\n\ndata:", "\n"), "\n"), "\n\n", "\n")
-		if w.role != "" {
-			lines = strings.ReplaceAll(lines, `"role":"assistant"`, `"role":"`+w.role+`"`)
+	target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "history", "resume"}}
+	rename := strings.NewReplacer("TEXT_MESSAGE_", "text.", "RUN_STARTED", "run.started").Replace
+	verdicts := verdictsOf(t, target, spec.EventStream, rename)
+	for id, v := range verdicts {
+		if v > spec.Passed {
+			t.Errorf("%s is %v", id, v)
 		}
 	}
-	_, err := w.ResponseWriter.Write([]byte(lines))
-	return len(p), err
+	if got := verdicts["runs.resume.no-loss"]; got != spec.Passed {
+		t.Errorf("runs.resume.no-loss is %v", got)
+	}
+	broken := verdictsOf(t, target, spec.EventStream, func(frames string) string {
+		return strings.ReplaceAll(rename(frames), "RUN_FINISHED", "run.finished")
+	})
+	if got := broken["runs.stream.no-early-end"]; got == spec.Passed {
+		t.Errorf("without a terminal event, runs.stream.no-early-end is %v", got)
+	}
 }
-
-func (w jsonLinesWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // TestPromises checks that a claimed capability does not promise scripted replies if natural
 // prompts are sent, or if the target is declared to lack "scripted". It also checks that invalid

@@ -181,16 +181,22 @@ var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
 	Doc: `an idle stream sends keep-alive comments
 
-Proxies close idle connections. The interval between comments is not specified, so this is judged only
-for a stream that the server ended because of the idle limit in the request: a comment must come after
-its last event. The limit must be more than one poll, because a single poll may end before a comment is
-due. The stream of a run that is known to have ended is not judged.`,
+Proxies close idle connections. The interval between comments is not specified. Two cases are judged. If
+the server ends a stream because of the idle limit in the request, a comment must come after its last
+event. The limit must be more than one poll, because a single poll may end before a comment is due. The
+stream of a run that is known to have ended is not judged. And if comments have come one after the other
+on an idle stream, no silence may be longer than three times their longest interval and one second.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		ended, alive := false, false
 		over := map[string]bool{} // the runs, by runKey, whose end a stream has shown
+		var silences keepAliveIntervals
+		p.AtEnd(func() { silences.judge(p) })
 		return eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 			limit := x.request.PollLimit
+			if x.status() == 200 && x.response.IsStream() {
+				silences.observe(e)
+			}
 			switch {
 			case e.Kind == spec.HTTPResponse:
 				ended, alive = false, false
@@ -210,6 +216,49 @@ due. The stream of a run that is known to have ended is not judged.`,
 			}
 		})(p)
 	},
+}
+
+// A keepAliveIntervals records the intervals between keep-alive comments, and the longest silence, in
+// the streams of a conversation.
+type keepAliveIntervals struct {
+	items    []spec.Event  // the last items of the current stream, at most three; the head counts as one
+	interval time.Duration // the longest time between two successive comments with silence around each; 0: unknown
+	silence  time.Duration // the longest time between two successive items
+	after    spec.Event    // the item that ended that silence
+}
+
+// observe updates s with e, the next event of a stream.
+func (s *keepAliveIntervals) observe(e spec.Event) {
+	switch n := len(s.items); {
+	case e.Kind == spec.HTTPResponse:
+		s.items = s.items[:0]
+	case !e.IsFrame() && e.Kind != spec.Comment:
+		return // of the end of the body, no time is recorded
+	default:
+		last := s.items[n-1]
+		if silence := e.At - last.At; silence > s.silence {
+			s.silence, s.after = silence, e
+		}
+		if n == 3 && s.items[1].Kind == spec.Comment && last.Kind == spec.Comment &&
+			s.items[1].At-s.items[0].At >= minQuiet && e.At-last.At >= minQuiet {
+			if interval := last.At - s.items[1].At; interval >= minQuiet {
+				s.interval = max(s.interval, interval)
+			}
+		}
+		if n == 3 {
+			s.items = append(s.items[:0], s.items[1:]...)
+		}
+	}
+	s.items = append(s.items, e)
+}
+
+// judge judges the longest silence if the interval between comments is known.
+func (s *keepAliveIntervals) judge(p *spec.Pass) {
+	if s.interval > 0 && s.silence > 3*s.interval+time.Second {
+		p.Judge(s.after, false,
+			"no comment came in %v of silence before this; expected one, as others on an idle stream came %v apart",
+			s.silence.Round(time.Millisecond), s.interval.Round(time.Millisecond))
+	}
 }
 
 // minQuiet is the minimum silence both before and after a comment that counts as a keep-alive. A
