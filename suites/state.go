@@ -9,8 +9,9 @@ import (
 // runState plays the state scenario. In three threads, it sends requests with a state, which is the
 // JSON value that the agent and its client share. In the first two threads, most prompts make the
 // agent apply JSON Patches to the state. In the third thread, the prompts ask for turns of other
-// kinds, such as a tool call or an error, if the target supports them. The states of different
-// threads have different members, so that checks can detect if the server confuses them.
+// kinds, such as a tool call or an error, if the target supports them. Two further threads begin
+// without a state. The states of different threads have different members, so that checks can
+// detect if the server confuses them.
 func runState(t *Conversation) {
 	// The patches for objects use only members that they add themselves. They can therefore be
 	// applied even if the agent merges the state with an object of its own.
@@ -44,6 +45,12 @@ func runState(t *Conversation) {
 	} {
 		// A server may refuse null, and a state that is too large for it.
 		t.forgetIfFailed(func() { ask(t.PromptEvent("state", rare.patch), rare.state) })
+	}
+	for _, member := range []string{"left", "right"} { // in new threads without a state
+		if t.HasTemplate("minimal") {
+			t.Thread = t.NewID()
+			t.SendAndRead("minimal", t.PromptEvent("state", `[{"op":"add","path":"/`+member+`","value":[7]}]`))
+		}
 	}
 	t.Thread = t.NewID()
 	for _, turn := range []struct{ scenario, args string }{

@@ -70,7 +70,7 @@ type storedPromptTracker struct {
 	possiblePrompts  map[string][]string            // by thread id: prompts that the server may or may not have stored
 	startsRuns       map[string]bool                // by operation: whether its valid requests start runs (have input)
 	runCount         int                            // number of runs that were accepted
-	states           []string                       // the states in the requests of these runs, as JSON text
+	states           []string                       // the states that these runs began and ended with, as JSON text
 	hasRunEnd        bool                           // whether any run.end event was seen; not all dialects have them
 	hasUnknownThread bool                           // whether the thread of some accepted request is unknown
 	startedRuns      map[string]*assembledRun       // by runKey: the latest run that was accepted
@@ -371,6 +371,13 @@ func (t *storedPromptTracker) observeBodyEnd(e spec.Event) {
 	t.runCount++
 	if a.request.State != "" {
 		t.states = append(t.states, a.request.State)
+	}
+	if prompt, ok := a.request.Prompt(); ok {
+		if patches, ok := strings.CutPrefix(prompt, "conformance:state "); ok {
+			if state, _, ok := expectedState(a.request.State, patches); ok {
+				t.states = append(t.states, state)
+			}
+		}
 	}
 	if t.threadID == "" {
 		return

@@ -64,9 +64,9 @@ var (
 		Doc: `asked to change the state, a target sends the state of the request and a delta for each patch
 
 The state may have members that the request does not have. In a new thread, however, it must not have
-a member that a request of another thread had with the same value. A run whose answer is not "changed"
-is not judged, because the target does not know the prompt. Nor is a run with 64 or more events about
-the state.`,
+a member that the state of another thread had with the same value, at the start or at the end of a run.
+A run whose answer is not "changed" is not judged, because the target does not know the prompt. Nor is
+a run with 64 or more events about the state.`,
 		Needs: []spec.Kind{spec.StateSnapshot, spec.StateDelta},
 		Watch: scriptCheck("state", "", func(p *spec.Pass, a *assembledRun, patches string) {
 			want, patchCount, ok := expectedState(a.request.State, patches)
