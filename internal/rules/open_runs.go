@@ -105,6 +105,8 @@ func (x *exchange) observeFrame(e spec.Event) {
 	x.runFailed = x.runFailed || e.Kind == spec.RunError
 	x.runRejected = x.runRejected || e.Kind == spec.RunError && e.Status == "rejected"
 	switch e.Kind {
+	case spec.RunEnd:
+		x.refusedInBand = false // the server executed the run all the same
 	case spec.ToolStart, spec.ToolCall:
 		_, offered := x.request.Last(spec.InputTool)
 		x.waitsForClient = offered

@@ -26,7 +26,7 @@ type exchange struct {
 	reply          spec.Event // the decoded body, if it is not a stream
 	firstBodyEvent spec.Event // the first event after the head
 	bodyEnd        spec.Event // the event for the end of the body
-	refusedInBand  bool       // the response has a run.refused event
+	refusedInBand  bool       // the response has a run.refused event, and no run.end event after it
 	runEnded       bool       // the stream has a terminal event
 	streamDone     bool       // the stream has its in-band terminator, such as "[DONE]"
 	runFailed      bool       // the stream reports that the run failed
