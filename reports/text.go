@@ -197,7 +197,7 @@ func fullCommand(command string) string {
 // displayLines splits raw into lines that are safe to print. Lines longer than width columns are
 // broken. If there are more than limit lines, the others are replaced by a note with the number of
 // their characters. If raw ends with a note of boundedText about omitted bytes, that note follows
-// as a line of its own.
+// as a line of its own, or becomes a part of the other note.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string
@@ -213,7 +213,11 @@ func displayLines(raw string, width, limit int) []string {
 		for _, l := range lines[limit:] {
 			left += len([]rune(l))
 		}
-		lines = append(lines[:limit], fmt.Sprintf("… (%d more characters)", left))
+		bytesToo := ")"
+		if note != "" {
+			bytesToo, note = " and "+strings.TrimPrefix(note, truncationMark), ""
+		}
+		lines = append(lines[:limit], fmt.Sprintf("… (%d more characters%s", left, bytesToo))
 	}
 	if note != "" {
 		lines = append(lines, strings.TrimSpace(note))

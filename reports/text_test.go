@@ -210,7 +210,7 @@ func TestWrap(t *testing.T) {
 	if got := truncateText("世界abc", 5); got != "世界a … (2 more characters)" {
 		t.Errorf("clip: %q", got)
 	}
-	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters)|… (9 more bytes)" {
+	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters and 9 more bytes)" {
 		t.Errorf("rawLines: %q", got)
 	}
 }
