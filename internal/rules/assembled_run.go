@@ -20,7 +20,7 @@ type assembledRun struct {
 	possiblePrompts   []string      // other prompts that the server may consider the previous one
 	continuedPrompt   string        // the prompt of the run that request continues with a tool result or a resume
 	hasOtherThreads   bool          // earlier runs were in other threads, and the thread of request is new
-	otherStates       []string      // if hasOtherThreads: the states that the earlier runs began and ended with, as JSON text
+	otherStates       []string      // if hasOtherThreads: the states at the start and end of earlier runs, as JSON
 	madeThread        bool          // request names no thread, and the response names one that is new
 	skipsPendingInput bool          // the thread was waiting for input that request does not contain
 	threadBusy        bool          // the end of an earlier run of the thread was not seen
