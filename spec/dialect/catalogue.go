@@ -28,10 +28,10 @@ type catalogueContent struct {
 // the requirements of the catalogue and its sources: its own file first, then the files of the
 // catalogues that it extends.
 //
-// readCatalogue returns an error if a file is missing or invalid, if a catalogue extends itself, or
-// if its field Without has an id that the extended catalogue lacks. The argument extending lists
-// the files that extend this catalogue, directly or indirectly, so that cycles are detected. It is
-// nil except in recursive calls.
+// readCatalogue returns an error if a file is missing or invalid, if a catalogue extends itself or
+// lists a requirement twice, or if its field Without has an id that the extended catalogue lacks.
+// The argument extending lists the files that extend this catalogue, directly or indirectly, so
+// that cycles are detected. It is nil except in recursive calls.
 func readCatalogue(files fs.FS, dir, version string, extending []string) (
 	list []spec.Requirement, sources []sourceFile, err error,
 ) {
@@ -58,7 +58,12 @@ func readCatalogue(files fs.FS, dir, version string, extending []string) (
 		}
 		list = slices.DeleteFunc(list, func(r spec.Requirement) bool { return r.ID == id })
 	}
+	own := map[string]bool{}
 	for _, r := range ext.Requirements {
+		if own[r.ID] {
+			return nil, nil, fmt.Errorf("%s: requirement %s is listed twice", f.name, r.ID)
+		}
+		own[r.ID] = true
 		if i := slices.IndexFunc(list, func(o spec.Requirement) bool { return o.ID == r.ID }); i >= 0 {
 			list[i] = r
 		} else {

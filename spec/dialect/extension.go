@@ -67,7 +67,7 @@ type extensionCheck func(n node) (pointer, message string)
 // extensions maps the name of each extension that this package defines to the check of its value.
 // If the check is nil, checkExtensions accepts any value.
 var extensions = map[string]extensionCheck{
-	"x-absent": nil, "x-default": nil, "x-extends": nil, "x-says": nil, "x-settings": settingsCheck,
+	"x-absent": nil, "x-default": oneOfCheck(true, false), "x-extends": nil, "x-says": nil, "x-settings": settingsCheck,
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
 	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
 	"x-mark":      oneOfCheck("present", "absent", "false", false),

@@ -245,6 +245,10 @@ func TestInvalidFiles(t *testing.T) {
 		"settings that are none": {
 			"x-settings: {model: {default: small, description: the name of the model}}", "x-settings: small",
 			`echo.yaml:3: /x-settings: x-settings: is "small": expected an object with settings by name`},
+		"x-default": {"paths:\n", "x-default: maybe\npaths:\n",
+			`echo.yaml:4: /x-default: x-default: is "maybe": expected true or false`},
+		"missing slot": {"text: {type: string, x-slot: text}", "text: {type: string}",
+			"echo.yaml:27: /paths/~1run/post/responses/200/content/text~1event-stream/itemSchema/oneOf/0: the kind message.delta needs a member with x-slot: text"},
 		"inherit": {"status: [415, 400]}", "inherit: maybe}",
 			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/inherit: x-error: is "maybe": expected true or false`},
 		"inherit: false alone": {"{requirement: echo.refused, status: [415, 400]}", "{inherit: false}",
@@ -367,6 +371,11 @@ func TestExtendingFile(t *testing.T) {
 	write("next.yaml", "x-extends: echo.yaml\n")
 	write("next.requirements.yaml", "extends: echo\nrequirements:\n  - {id: a, level: MUST, quote: b, source: c, checks: [none]}\n")
 	if got, want := openError(t, next), `next.requirements.yaml:3: /requirements/0/checks/0: no check judges requirement a: `; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	const excluded = "  - {id: a, level: MUST, quote: b, source: c, excluded: {kind: unobservable, reason: d}}\n"
+	write("next.requirements.yaml", "extends: echo\nrequirements:\n"+excluded+excluded)
+	if got, want := openError(t, next), `next.requirements.yaml: requirement a is listed twice`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -113,7 +113,7 @@ func (d *Dialect) schemaCompileError(pointer string, err error) error {
 }
 
 // checkStreams returns an error if no operation starts a run, or if a schema of a frame has no
-// default requirement for its violations. It also returns an error if an operation has the
+// default requirement for its violations or lacks a slot (see requiredSlots). It also returns an error if an operation has the
 // extension x-stream but no response that is an event stream, or such a response but no x-stream.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
@@ -129,6 +129,38 @@ func (d *Dialect) checkStreams() error {
 		for _, w := range o.frameVariants {
 			if w.defaultRequirement == "" {
 				return d.errorAt(w.node.pointer, "has no requirement: put an x-requirement on it or on the itemSchema")
+			}
+			if err := d.checkSlots(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// requiredSlots maps kinds of frames to the slots without which checks cannot judge such frames.
+var requiredSlots = map[spec.Kind][]string{
+	spec.MessageDelta: {"text"}, spec.ReasoningDelta: {"text"},
+	spec.ToolStart: {"call", "name"}, spec.ToolDelta: {"call", "text"}, spec.ToolEnd: {"call"},
+	spec.ToolCall: {"call", "name"}, spec.ToolResult: {"call", "text"},
+	spec.StateSnapshot: {"text"}, spec.StateDelta: {"text"},
+}
+
+// checkSlots returns an error if w, a variant of a frame, or one of the events that it carries has
+// none of its members in one of the requiredSlots of its kind.
+func (d *Dialect) checkSlots(w *variant) error {
+	for _, name := range requiredSlots[w.kind] {
+		if !slices.ContainsFunc(w.slots, func(l slotLocation) bool { return l.slot == name }) {
+			return d.errorAt(w.node.pointer, "the kind %s needs a member with x-slot: %s", w.kind, name)
+		}
+	}
+	for _, part := range w.parts {
+		for _, carried := range part.variants {
+			if !part.separate {
+				continue
+			}
+			if err := d.checkSlots(carried); err != nil {
+				return err
 			}
 		}
 	}
