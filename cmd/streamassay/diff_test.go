@@ -117,7 +117,7 @@ func TestDiffNothing(t *testing.T) {
 	defer secure.Close()
 	plain := strings.Replace(secure.URL, "https", "http", 1)
 	code, out, _ = streamassay(t, t.TempDir(), "diff", "reference", plain, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
-	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
+	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B: "+plain+": the server speaks TLS on this port") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	lost := httptest.NewServer(http.NotFoundHandler())

@@ -69,9 +69,9 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error, 3 nothing
 was judged, or the recordings have neither a whole run nor a violation, 5 internal error,
 130 interrupted by SIGINT, 143 by SIGTERM.`,
-		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
+		Example: `  curl -sN -i http://127.0.0.1:8080/process -H 'Accept: text/event-stream' \
+    -H 'Content-Type: application/json' --data-binary @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
-  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
   streamassay lint recorded --report json=report.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

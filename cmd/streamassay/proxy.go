@@ -54,7 +54,7 @@ conversations are forwarded and not judged, one in which that total is exceeded 
 at all, and in both cases the report is marked incomplete.
 
 If the client or a signal ends a response, what arrived before is judged, but not the missing end.
-` + wrapHelp("In reports and transcripts, REDACTED replaces the values of --header. "+redactedCredentials) + `
+` + wrapHelp("In reports and transcripts, "+redactedCredentials+" It replaces the values of --header, too.") + `
 
 Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST requirement is violated
 (with --strict: a MUST or SHOULD requirement) or COMMAND failed, 2 usage or configuration error

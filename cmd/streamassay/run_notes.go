@@ -46,8 +46,8 @@ func incompleteNotes(
 }
 
 // unplayedReason returns the reason why none of the scenarios in parts was played against target s:
-// --lacks excludes them, a flag that they need is missing, the target cannot be connected to, or it
-// lacks a capability.
+// --lacks or --prompts natural excludes them, a flag that they need is missing, the target cannot be
+// connected to, or it lacks a capability.
 func unplayedReason(ctx context.Context, s suites.Target, parts []suites.ScenarioResult) string {
 	var lacked, missing []string
 	for _, p := range parts {
@@ -66,6 +66,9 @@ func unplayedReason(ctx context.Context, s suites.Target, parts []suites.Scenari
 	}
 	if err := suites.Reach(ctx, s); err != nil && ctx.Err() == nil {
 		return err.Error()
+	}
+	if s.PromptStyle == suites.NaturalPrompts {
+		return "what is selected sends test prompts, which --prompts natural excludes"
 	}
 	return `what is selected needs a capability that the target lacks, such as "scripted"`
 }

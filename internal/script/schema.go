@@ -269,6 +269,10 @@ func defaultMessage(violated jsonschema.ErrorKind) string {
 			known[i] = fmt.Sprint(v)
 		}
 		got := fmt.Sprint(k.Got)
+		if name, _, ok := strings.Cut(got, ";"); ok && slices.Contains(known, name) { // the form of --fault
+			return fmt.Sprintf("has the unknown value %s: parameters are an object (e.g. {%s: {event: 3}})",
+				quoteTruncated(got), name)
+		}
 		return "has the unknown value " + quoteTruncated(got) + near.Suggest(got, known)
 	case *kind.Type:
 		want := strings.NewReplacer("array", "a list", "object", "an object", "string", "a string", "number", "a number",

@@ -178,7 +178,12 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.Truncate(large, MaxFileBytes+1); err != nil { // a sparse file
 		t.Skip("the file system has no holes:", err)
 	}
+	head := filepath.Join(dir, "head.sse")
+	if err := os.WriteFile(head, []byte("HTTP/1.1 200 OK\r\n\r\ndata: 1\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
+		head:                             `head.sse:1: begins with "HTTP/1.1 200 OK", like the output of curl -i: name it `,
 		filepath.Join(dir, "none.txtar"): "none.txtar: cannot be read: ",
 		filepath.Join(dir, "a.har"):      "a.har is a folder",
 		large:                            "large.txtar: larger than the limit of 1024 MiB",

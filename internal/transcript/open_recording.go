@@ -49,6 +49,11 @@ func Open(path string) (*Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ext := filepath.Ext(path); strings.ToLower(ext) != ".http" && bytes.HasPrefix(data, []byte("HTTP/")) {
+		status, _, _ := bytes.Cut(data, []byte("\n"))
+		return nil, position{path, 1}.errorAt("begins with %q, like the output of curl -i: name it %s.http",
+			excerpt(strings.TrimSpace(string(status))), strings.TrimSuffix(path, ext))
+	}
 	return read(path, data)
 }
 

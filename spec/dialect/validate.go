@@ -113,8 +113,9 @@ func (d *Dialect) schemaCompileError(pointer string, err error) error {
 }
 
 // checkStreams returns an error if no operation starts a run, or if a schema of a frame has no
-// default requirement for its violations or lacks a slot (see requiredSlots). It also returns an error if an operation has the
-// extension x-stream but no response that is an event stream, or such a response but no x-stream.
+// default requirement for its violations or lacks a slot (see requiredSlots). It also returns an
+// error if an operation has the extension x-stream but no response that is an event stream, or such
+// a response but no x-stream.
 func (d *Dialect) checkStreams() error {
 	if !slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.StartsRun }) {
 		return d.errorAt("/paths", "no operation starts a run: one must have a JSON body with an example named prompt")
