@@ -13,7 +13,11 @@ import (
 // requests were sent. A Trace is recorded from a live run or read from a transcript file.
 type Trace struct {
 	Exchanges []Exchange
+	TargetFacts
+}
 
+// TargetFacts holds what is known about a target besides its responses.
+type TargetFacts struct {
 	// Scripted is true if the target is known to understand the test prompts (docs/prompts.md). The
 	// content of its answers can then be judged.
 	Scripted bool
@@ -21,6 +25,10 @@ type Trace struct {
 	// StreamLimit is the number of concurrent streams that the target allows one user, or 0 if it
 	// is unknown.
 	StreamLimit int
+
+	// NoReplay is true if a stream that is requested without a cursor has only the events that the
+	// run sends after the request. A stream that lacks the start of its run is then not judged.
+	NoReplay bool
 }
 
 // All returns an iterator over the exchanges of the trace, in the order of t.Exchanges.

@@ -206,7 +206,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 	if err != nil {
 		return spec.Trace{}, err
 	}
-	heard := spec.Trace{Scripted: tr.Trace.Scripted, StreamLimit: tr.Trace.StreamLimit, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
+	heard := spec.Trace{TargetFacts: tr.Trace.TargetFacts, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
 	began := time.Now()
 	var under sync.WaitGroup
 	for i, x := range tr.Trace.Exchanges {

@@ -258,7 +258,9 @@ func (t *Conversation) finalTrace() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
-	t.trace.Scripted, t.trace.StreamLimit = t.target.isScripted, t.target.StreamLimit
+	t.trace.TargetFacts = spec.TargetFacts{
+		Scripted: t.target.isScripted, StreamLimit: t.target.StreamLimit, NoReplay: t.target.noReplay,
+	}
 	if t.judgesForm {
 		t.trace.Scripted = false
 	}

@@ -29,7 +29,7 @@ func Rejudge(
 	again := make([]ScenarioResult, len(parts))
 	for i, p := range parts {
 		again[i] = ScenarioResult{Scenario: p.Scenario, Dialect: p.Dialect, Err: p.Err, IncompleteReason: p.IncompleteReason}
-		t.isScripted = t.isScripted || p.Trace.Scripted
+		t.isScripted, t.noReplay = t.isScripted || p.Trace.Scripted, t.noReplay || p.Trace.NoReplay
 		if p.Trimmed { // the bytes are incomplete
 			again[i] = p
 			continue

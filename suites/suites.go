@@ -78,6 +78,7 @@ type Target struct {
 	BeforeTrim func(ScenarioResult)
 
 	isScripted bool                // the agent follows the test prompts; set by Run and Rejudge
+	noReplay   bool                // see [spec.TargetFacts]; set by Run and Rejudge
 	faultNames map[string][]string // by template: names of invalid requests; see collectFaults
 	resources  *sharedRunState     // set by Check
 }
@@ -125,7 +126,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	list := slices.DeleteFunc(t.scenarios(), func(s Scenario) bool {
 		return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s)
 	})
-	t.isScripted = t.detectScripted(ctx)
+	t.isScripted, t.noReplay = t.detectScripted(ctx), t.detectNoReplay(ctx)
 	parts := make([]ScenarioResult, len(list))
 	limit := make(chan struct{}, max(1, t.Parallel))
 	var wait sync.WaitGroup

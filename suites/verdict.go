@@ -41,7 +41,7 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	for i, h := range spec.RequireCompleteExchange(all) {
 		parts[i].Evaluation = h
 		s := parts[i].Scenario
-		promised := t.isPromised(s) && (hasComplete || !hasFailed && s.Name == "text")
+		promised := t.isPromised(s) && (hasComplete || !hasFailed && s.Name == "text") && (!t.noReplay || s.Name == "text")
 		if promised && s.Name == "text" && parts[i].Err == nil && parts[i].IncompleteReason == nil {
 			promised = !t.requireText(parts[i])
 		}
@@ -79,8 +79,7 @@ func (t *Target) evaluateOnce(p *ScenarioResult) {
 	if len(p.Evaluation.Results) > 0 {
 		return
 	}
-	info := dialect.TargetFacts{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}
-	events := t.Dialect.DecodeExchanges(p.Trace.All(), info, t.MaxEventBytes)
+	events := t.Dialect.DecodeExchanges(p.Trace.All(), p.Trace.TargetFacts, t.MaxEventBytes)
 	var complete bool
 	p.Evaluation, complete = p.evaluate(t.resources.judgeCtx, t.plan(p.Scenario), events)
 	if !complete && p.IncompleteReason == nil {
@@ -128,7 +127,7 @@ func (p *ScenarioResult) evaluate(
 // info describes the recorded server, and maxEvent is the maximum size of one event in bytes. If
 // ctx is done before the evaluation ends, complete is false and no check has judged anything.
 func EvaluateTrace(
-	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetFacts, maxEvent int,
+	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info spec.TargetFacts, maxEvent int,
 ) (p ScenarioResult, complete bool) {
 	p = ScenarioResult{Scenario: s, Dialect: d, Trace: t}
 	p.Evaluation, complete = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), info, maxEvent))

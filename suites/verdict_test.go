@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -215,6 +216,44 @@ func TestOtherEventTypes(t *testing.T) {
 	})
 	if got := broken["runs.stream.no-early-end"]; got == spec.Passed {
 		t.Errorf("without a terminal event, runs.stream.no-early-end is %v", got)
+	}
+}
+
+// TestNoReplay checks that a server is not blamed if it sends nothing to a client that requests the
+// stream of a run, without a cursor, after the end of the run.
+func TestNoReplay(t *testing.T) {
+	d, err := dialect.Open("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := reference.New(d, reference.Scripted, reference.Config{})
+	var ended sync.Map // by target
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		run := r.URL.Query().Get("runId")
+		if _, isOver := ended.Load(run); isOver && run != "" && r.Header.Get("Last-Event-ID") == "" {
+			w.Header().Set("Content-Type", spec.EventStream)
+			return
+		}
+		server.ServeHTTP(w, r)
+		if strings.HasSuffix(r.URL.Path, "/events") && r.Context().Err() == nil {
+			ended.Store(run, true)
+		}
+	}))
+	defer srv.Close()
+	target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "resume", "resume-twice", "two-readers", "late-reader"}}
+	parts, verdicts := played(t, target, srv.URL)
+	for id, v := range verdicts {
+		if v > spec.Passed {
+			t.Errorf("%s is %v", id, v)
+		}
+	}
+	if verdicts["runs.resume.no-loss"] != spec.Passed {
+		t.Errorf("runs.resume.no-loss is %v", verdicts["runs.resume.no-loss"])
+	}
+	for _, p := range parts {
+		if !p.Trace.NoReplay {
+			t.Errorf("%s: events are replayed", p.Scenario.Name)
+		}
 	}
 }
 

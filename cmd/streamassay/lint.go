@@ -250,7 +250,8 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 	}
 	for _, t := range list {
 		d := dialectOf[t]
-		known := dialect.TargetFacts{Scripted: t.Trace.Scripted || len(l.claims) > 0, StreamLimit: t.Trace.StreamLimit}
+		known := t.Trace.TargetFacts
+		known.Scripted = known.Scripted || len(l.claims) > 0
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		p, complete := suites.EvaluateTrace(ctx, named, d, t.Trace, known, l.maxEvent)
 		if !complete {

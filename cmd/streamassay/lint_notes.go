@@ -58,7 +58,7 @@ func hasBody(x spec.Exchange) bool { return len(x.Response.Body) > 0 }
 // beginsTooLarge reports whether the first frame in the recording of p has more than maxEvent
 // bytes.
 func beginsTooLarge(p suites.ScenarioResult, maxEvent int) bool {
-	for e := range p.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetFacts{}, maxEvent) {
+	for e := range p.Dialect.DecodeExchanges(p.Trace.All(), spec.TargetFacts{}, maxEvent) {
 		if e.IsFrame() {
 			return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == spec.FlawTooLarge })
 		}

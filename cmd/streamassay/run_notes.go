@@ -13,7 +13,8 @@ import (
 )
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
-// or not to their end, and a note if no request to target s was attempted. It also marks the report
+// or not to their end, a note if streams were not judged because the server does not replay events,
+// and a note if no request to target s was attempted. It also marks the report
 // as incomplete if one of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
 func incompleteNotes(
 	ctx context.Context, s suites.Target, parts []suites.ScenarioResult, report *reports.Report,
@@ -35,6 +36,11 @@ func incompleteNotes(
 	}
 	for _, why := range order {
 		all = append(all, fmt.Sprintf("not run, or not to the end: %s (%s)", strings.Join(names[why], ", "), why))
+	}
+	noReplay := func(p suites.ScenarioResult) bool { return p.Trace.NoReplay }
+	if slices.ContainsFunc(parts, noReplay) {
+		all = append(all, "the server does not send a run's earlier events to a client that requests its stream late or "+
+			"again, which the document allows; such streams were not judged")
 	}
 	wasPlayed := func(p suites.ScenarioResult) bool {
 		return len(p.Trace.Exchanges) > 0 || p.IncompleteReason != nil || p.Err != nil

@@ -69,6 +69,19 @@ var settings = []settingCodec{
 		},
 	},
 	{
+		key: "replay", expects: "yes or no",
+		read: func(t *Transcript, value string) bool {
+			t.Trace.NoReplay = value == "no"
+			return value == "yes" || value == "no"
+		},
+		write: func(t *Transcript) []string {
+			if !t.Trace.NoReplay {
+				return nil
+			}
+			return []string{"no"}
+		},
+	},
+	{
 		key: "want", expects: "the ID of a check", repeatable: true,
 		read: func(t *Transcript, value string) bool {
 			t.FailingChecks = append(t.FailingChecks, value)

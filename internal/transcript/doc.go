@@ -37,6 +37,7 @@
 //	dialect: NAME     the dialect, as on the command line
 //	scripted: yes|no  whether the target is known to understand the conformance prompts
 //	streams: N        the number of concurrent streams that the target is known to allow a user
+//	replay: yes|no    whether a stream without a cursor has the events before its request, too
 //	want: CHECK-ID    a check that this conversation is known to fail; may be repeated
 //	target: URL       the server that was recorded
 //	scenario: NAME    the scenario that was played

@@ -175,7 +175,7 @@ func roundTrip(t *testing.T, tr *Transcript) {
 		t.Error(err)
 		return
 	}
-	want := spec.Trace{Scripted: tr.Trace.Scripted, Exchanges: slices.Clone(tr.Trace.Exchanges)}
+	want := spec.Trace{TargetFacts: tr.Trace.TargetFacts, Exchanges: slices.Clone(tr.Trace.Exchanges)}
 	for i := range want.Exchanges {
 		h := &want.Exchanges[i].Request.Header
 		if *h = slices.Clone(*h); h.Has("Authorization") {

@@ -28,7 +28,7 @@ func TestEveryDirection(t *testing.T) {
 	got := open(t, path)
 	crlf := "a\r\nb\nc\r\n"
 	body := ": hello\n\ndata: {\"a\":\"b\"}\n\ndata: c"
-	want := spec.Trace{Scripted: true, Exchanges: []spec.Exchange{
+	want := spec.Trace{TargetFacts: spec.TargetFacts{Scripted: true}, Exchanges: []spec.Exchange{
 		{
 			At: 120 * time.Millisecond,
 			Request: spec.Request{
@@ -75,13 +75,13 @@ func TestEveryDirection(t *testing.T) {
 	if end := got.Trace.Exchanges[0].Response.End; end.Error() != spec.ErrIdleTimeout.Error()+": silent for 30s" {
 		t.Errorf("the reason is lost: %v", end)
 	}
-	got.Trace, got.Playback = spec.Trace{Scripted: got.Trace.Scripted}, nil
+	got.Trace, got.Playback = spec.Trace{TargetFacts: got.Trace.TargetFacts}, nil
 	settings := &Transcript{
 		Name: path, Dialect: "agui@1.0", Target: "http://127.0.0.1:8000/agent", Scenario: "text",
 		Recorded: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), FailingChecks: []string{"http.stream-ends", "sse.utf8"},
 		Comment: "Every direction there is, and what text cannot hold.\n" +
 			"Note: this is prose, for it begins with a capital.\n dialect: this is prose too, for it is indented",
-		Trace: spec.Trace{Scripted: true},
+		Trace: spec.Trace{TargetFacts: spec.TargetFacts{Scripted: true}},
 	}
 	if !reflect.DeepEqual(got, settings) {
 		t.Errorf("%#v, not %#v", got, settings)

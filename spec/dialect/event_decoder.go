@@ -25,13 +25,13 @@ const MaxEventBytes = sse.DefaultMaxEvent
 // and the end of the body. If a frame implies or carries further events, the iterator yields those
 // too.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
-	return d.DecodeExchanges(t.All(), TargetFacts{t.Scripted, t.StreamLimit}, MaxEventBytes)
+	return d.DecodeExchanges(t.All(), t.TargetFacts, MaxEventBytes)
 }
 
 // Contents is like [Dialect.Events], but does not validate responses, so their events have neither
 // Violations nor Exercised. It is for callers that only read what a server sent.
 func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
-	return d.decodeExchanges(t.All(), TargetFacts{t.Scripted, t.StreamLimit}, MaxEventBytes, contentsOnly)
+	return d.decodeExchanges(t.All(), t.TargetFacts, MaxEventBytes, contentsOnly)
 }
 
 // DecodeExchanges is like [Dialect.Events], but takes the exchanges from an iterator and decodes
@@ -39,14 +39,14 @@ func (d *Dialect) Contents(t spec.Trace) iter.Seq[spec.Event] {
 // the maximum size, in bytes, of one event of a stream and of a response that is not a stream; see
 // [MaxEventBytes].
 func (d *Dialect) DecodeExchanges(
-	exchanges iter.Seq[spec.Exchange], target TargetFacts, maxEventBytes int,
+	exchanges iter.Seq[spec.Exchange], target spec.TargetFacts, maxEventBytes int,
 ) iter.Seq[spec.Event] {
 	return d.decodeExchanges(exchanges, target, maxEventBytes, withViolations)
 }
 
 // decodeExchanges is like [Dialect.DecodeExchanges], but decodes the responses in the given mode.
 func (d *Dialect) decodeExchanges(
-	exchanges iter.Seq[spec.Exchange], target TargetFacts, maxEventBytes int, mode decodeScope,
+	exchanges iter.Seq[spec.Exchange], target spec.TargetFacts, maxEventBytes int, mode decodeScope,
 ) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
@@ -64,10 +64,14 @@ func (d *Dialect) decodeExchanges(
 // arguments are those of [Dialect.decodeExchanges]. It is a function of its own, because the
 // compiler copies the iterators that consist of one function to each place where they are used.
 func (d *Dialect) decodeExchange(
-	x spec.Exchange, n int, target TargetFacts, maxEventBytes int, mode decodeScope, yield func(spec.Event) bool,
+	x spec.Exchange, n int, target spec.TargetFacts, maxEventBytes int, mode decodeScope, yield func(spec.Event) bool,
 ) bool {
 	x.Response = DecodeContent(x.Response)
 	request := d.ParseRequest(x.Request)
+	if target.NoReplay && d.beginsLate(x, request) {
+		x.Response.Body, x.Response.Arrivals = nil, nil
+		x.Response.End = fmt.Errorf("%w: the stream began after the start of its run", spec.ErrClientLeft)
+	}
 	request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
 	request.Request.HasTimes = len(x.Response.Arrivals) > 0
 	decoder := eventDecoder{
@@ -85,11 +89,20 @@ func (d *Dialect) decodeExchange(
 	return true
 }
 
-// TargetFacts holds what is known about a target before it is tested. Its fields have the same
-// meaning as the fields of [spec.Trace] with the same names.
-type TargetFacts struct {
-	Scripted    bool // the target understands the test prompts (docs/prompts.md)
-	StreamLimit int  // number of concurrent streams that the target allows one user; 0 if unknown
+// beginsLate reports whether the response of x streams a run that an earlier request started, from
+// its beginning (without a cursor), but lacks the start of the run. The argument request is the
+// event of the request.
+func (d *Dialect) beginsLate(x spec.Exchange, request spec.Event) bool {
+	o := d.Operation(x.Request)
+	if o == nil || !o.IsStream || o.StartsRun || request.Cursor != "" || x.Response.Status/100 != 2 {
+		return false
+	}
+	for e := range d.Contents(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+		if e.Kind == spec.RunStart && (request.Run == "" || e.Run == request.Run) {
+			return false
+		}
+	}
+	return true
 }
 
 // probableOperation returns the operation that r requests, or nil if the document has no such
