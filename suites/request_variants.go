@@ -57,9 +57,10 @@ func runVariants(t *Conversation) {
 
 // runForms plays the forms scenario, in which the form of a request must not affect its run. It
 // uses the templates for prompts, except "prompt" itself. With each of them, it sends several test
-// prompts (docs/prompts.md), resumes streams, and finally requests the histories. It sends only
-// about half of the test prompts, which the seed selects, unless [Target.Deep] is set. It sends
-// nothing if the agent does not follow the test prompts.
+// prompts (docs/prompts.md), resumes streams, asks in a new thread for the previous message, and
+// finally requests the histories. It sends only about half of the test prompts, which the seed
+// selects, unless [Target.Deep] is set. It sends nothing if the agent does not follow the test
+// prompts.
 func runForms(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "form")
 	if !ok {
@@ -93,6 +94,12 @@ func runForms(t *Conversation) {
 			if c.dialect.RepeatsHistory(c.BuildRequest(template, e)) { // each prompt needs a new thread
 				c.Thread = c.NewID()
 			}
+		}
+		recall := c.PromptEvent("recall", "")
+		recall.Name = "paint"
+		c.Thread = c.NewID() // but, for example, the same user id
+		if r := c.BuildRequest(template, recall); !c.target.lacksCapability("recall") && !c.dialect.RepeatsHistory(r) {
+			c.SendAndRead(template, recall)
 		}
 		if c.target.supports(needsInterrupt) {
 			c.Thread = c.NewID()
