@@ -56,8 +56,8 @@ type Conversation struct {
 
 // PromptEvent returns an event whose Text is the prompt for the scenario with the given name. A
 // test prompt (see docs/prompts.md) ends with args: for the scenario "slow" and the args "8 80",
-// Text is "conformance:slow 8 80". PromptEvent ignores args for prompts in [Target.PromptOverrides]
-// and if the style of the prompts is [NaturalPrompts].
+// Text is "conformance:slow 8 80". PromptEvent ignores args for test prompts without arguments, for
+// prompts in [Target.PromptOverrides] and if the style of the prompts is [NaturalPrompts].
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }

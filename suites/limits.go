@@ -29,8 +29,8 @@ type Limits struct {
 	// applies to the total size of all other responses.
 	MaxBytes int
 	// MaxEvents is the maximum number of events of one stream, including comments; default:
-	// 200,000. The limit on the total number of events of all streams is three times MaxEvents, but
-	// at least 600,000.
+	// 200,000. The limit on the total number of events of all streams is ten times MaxEvents, but at
+	// least 2,000,000, because some servers send each character in an event of its own.
 	MaxEvents int
 }
 
@@ -74,8 +74,8 @@ const maxOverruns = 2
 // sends no more requests for that kind of response. These limits bound the duration of a test run
 // against a server whose responses are all slightly below the limits on one response.
 const (
-	fullSizedStreams   = 3 // limit on the total number of events, as a multiple of Limits.MaxEvents
-	fullSizedResponses = 4 // limit on the total number of bytes, as a multiple of Limits.MaxBytes
+	fullSizedStreams   = 10 // limit on the total number of events, as a multiple of Limits.MaxEvents
+	fullSizedResponses = 4  // limit on the total number of bytes, as a multiple of Limits.MaxBytes
 )
 
 // A sharedRunState contains the state that all conversations of a test run share: limits on memory

@@ -298,7 +298,7 @@ func (t *Target) isSkipped(o spec.PlannedCheck) bool {
 
 // promptText returns the prompt for the scenario with the given name: the one in t.PromptOverrides,
 // if any, or else the one in the style t.PromptStyle. A test prompt has words as its arguments, as
-// in "conformance:slow 5 200".
+// in "conformance:slow 5 200", unless it has none.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -306,8 +306,15 @@ func (t *Target) promptText(scenario, words string) string {
 	if t.PromptStyle == NaturalPrompts {
 		return naturalPrompts[scenario]
 	}
+	if slices.Contains(promptsWithoutArguments, scenario) {
+		words = ""
+	}
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
+
+// promptsWithoutArguments lists the names of the test prompts that have no arguments
+// (docs/prompts.md).
+var promptsWithoutArguments = []string{"empty", "messages", "contents", "tools", "recall", "steps"}
 
 // NewSalt returns a random value for [Target.Salt]. It is not 0, and a JSON number can represent it
 // exactly.

@@ -14,7 +14,7 @@ func totalLimits(server, fate string) string {
 	return "In each round and dialect, no more streams are requested from " + server + ` once
   1. two or more of its streams, and more than half of them, have exceeded a limit,
   2. their total size exceeds the larger of 4 × --max-bytes and 256MiB, or
-  3. their total number of events exceeds the larger of 3 × --max-events and 600000.
+  3. their total number of events exceeds the larger of 10 × --max-events and 2000000.
 ` + wrapHelp("Rules 1 and 2 apply, separately, to responses that are not streams. Scenarios that this cuts short are "+
 		fate+".")
 }
