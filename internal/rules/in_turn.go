@@ -110,6 +110,15 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
+// pairKeyOfAny is like pairKeyOf, but also returns a key, without an id and a name, for an event
+// about a section of reasoning or a step whose schema has neither. At most one section or step of
+// this kind is then open at a time.
+func pairKeyOfAny(e spec.Event) (key spanKey, ok bool) {
+	key, ok = pairKeyOf(e)
+	isNameless := (key.subject == "reasoning" || key.subject == "step") && !e.IsChunk && len(e.Violations) == 0
+	return key, ok || isNameless
+}
+
 // ended returns the key of the open message, section of reasoning, call or step that an event with
 // the key k ends. The map open contains the value true for each key that is open.
 //
@@ -136,10 +145,22 @@ func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 // step describes the step that k identifies, for the message of a finding, such as `step "search"`.
 // If the step is identified by its id, as a subagent is, the result is only the quoted id.
 func (k spanKey) step() string {
-	if k.name != "" {
+	switch {
+	case k.name != "":
 		return fmt.Sprintf("step %q", k.name)
+	case k.text() == "":
+		return "a section without a name"
 	}
 	return strconv.Quote(k.text())
+}
+
+// quoted describes the message or section of reasoning that k identifies, for the message of a
+// finding, such as `message "m1"`. If it has no id, the result is only the subject.
+func (k spanKey) quoted() string {
+	if k.message == "" {
+		return k.subject
+	}
+	return fmt.Sprintf("%s %q", k.subject, k.message)
 }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
@@ -163,7 +184,7 @@ func eachPairEvent(
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false
 		return func(e spec.Event) {
-			key, ok := pairKeyOf(e)
+			key, ok := pairKeyOfAny(e)
 			switch {
 			case e.Kind == spec.RunStart:
 				ended = false
@@ -198,14 +219,14 @@ The same is required of sections of reasoning. The id of a message that has ende
 		switch {
 		case e.Implied:
 		case e.Kind.Phase() == "start":
-			p.Judge(e, !isOpen, "%s comes while %s %q is already open; expected its end first",
-				displayName(e), key.subject, key.message)
+			p.Judge(e, !isOpen, "%s comes while %s is already open; expected its end first",
+				displayName(e), key.quoted())
 		case e.Kind.Phase() == "end":
-			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected one start before it, and no other end",
-				displayName(e), key.subject, key.message)
+			p.Judge(e, isOpen, "%s comes while %s is not open; expected one start before it, and no other end",
+				displayName(e), key.quoted())
 		default:
-			p.Judge(e, isOpen, "%s comes while %s %q is not open; expected it after the start and before the end",
-				displayName(e), key.subject, key.message)
+			p.Judge(e, isOpen, "%s comes while %s is not open; expected it after the start and before the end",
+				displayName(e), key.quoted())
 		}
 	}, "message", "reasoning"),
 }
@@ -250,7 +271,7 @@ var StepsAllEnd = &spec.Check{
 		var order []spanKey // the steps of the run, in order of their first start
 		open := map[spanKey]bool{}
 		return func(e spec.Event) {
-			key, ok := pairKeyOf(e)
+			key, ok := pairKeyOfAny(e)
 			switch {
 			case e.Kind == spec.StepStart && ok:
 				if _, known := open[key]; !known {

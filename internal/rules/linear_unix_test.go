@@ -76,7 +76,7 @@ func TestJudgingIsLinear(t *testing.T) {
 					least := time.Duration(0)
 					for range 3 {
 						began := cpuTime(t)
-						spec.Run(d.Plan(rules.All), d.Events(spec.Trace{Exchanges: []spec.Exchange{x}, Scripted: true}), nil)
+						spec.Run(d.Plan(rules.All), d.Events(spec.Trace{Exchanges: []spec.Exchange{x}, TargetFacts: spec.TargetFacts{Scripted: true}}), nil)
 						if took := cpuTime(t) - began; least == 0 || took < least {
 							least = took
 						}
