@@ -200,7 +200,11 @@ func (a *assembledRun) observe(e spec.Event) {
 			}
 		}
 	case spec.Interrupt:
-		a.interrupts = append(a.interrupts, e)
+		if n := len(a.interrupts); n > 0 && a.interrupts[n-1].ID == "" && e.ID != "" {
+			a.interrupts[n-1] = e // the same interrupt, for clients of another version
+		} else {
+			a.interrupts = append(a.interrupts, e)
+		}
 	case spec.RunError, spec.RunRefused:
 		a.failure = e
 	case spec.RunEnd:

@@ -35,8 +35,8 @@ type messageTracker struct {
 }
 
 // resolve updates the tracker with e, the next event of the stream, and returns e. If e has
-// content but no message id, and exactly one message is open, the result has the id of that
-// message.
+// content of a message but no message id, and exactly one message is open, the result has the id of
+// that message. Reasoning without an id may come while a message is open, and does not belong to it.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -49,7 +49,7 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 			t.open[e.Message] = struct{}{}
 			t.order = append(t.order, e.Message)
 		}
-	case isMessageContent(e) && e.Message == "" && len(t.open) == 1:
+	case isMessageContent(e) && e.Message == "" && e.Kind.Subject() != "reasoning" && len(t.open) == 1:
 		for {
 			if _, isOpen := t.open[t.order[0]]; isOpen {
 				break
