@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -93,18 +92,25 @@ var SequenceNeverFalls = &spec.Check{
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
-		ordered := n > last || n == last && dataLines(e.Raw) == dataLines(before.Raw)
+		ordered := n > last || n == last && sameJSON(dataOf(e.Raw), dataOf(before.Raw))
 		p.Judge(e, ordered,
 			"got sequence number %d after %d; expected a greater number, unless the event repeats the one before", n, last)
 	}),
 }
 
-// dataLines returns the lines of frame that begin with "data", which hold the data of the event,
-// joined by newlines. It leaves out all other lines, such as a retry field.
-func dataLines(frame []byte) string {
-	lines := strings.FieldsFunc(string(frame), func(r rune) bool { return r == '\r' || r == '\n' })
-	isOther := func(line string) bool { return !strings.HasPrefix(line, "data") }
-	return strings.Join(slices.DeleteFunc(lines, isOther), "\n")
+// dataOf returns the data of an event: the values of the data lines in its frame, joined by
+// newlines, or the whole frame if it has none, as in a stream of JSON lines.
+func dataOf(frame []byte) string {
+	var values []string
+	for _, line := range strings.FieldsFunc(string(frame), func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if value, ok := strings.CutPrefix(line, "data:"); ok {
+			values = append(values, value)
+		}
+	}
+	if len(values) == 0 {
+		return string(frame)
+	}
+	return strings.Join(values, "\n")
 }
 
 // CursorPresent judges whether at least one event of a stream has an SSE id, from which a client
