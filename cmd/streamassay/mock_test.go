@@ -343,7 +343,7 @@ func TestForeignEvents(t *testing.T) {
 		name, body, dialect, note string
 		converted, checked        int // exit codes
 	}{
-		{"agkit", goodStream, "runs", other, exitOK, exitFailed},
+		{"agkit", goodStream, "runs", other, exitFailed, exitFailed},
 		{"right", goodStream, "agkit", "", exitOK, exitOK},
 		{"chunks", "data: {\"object\":\"chat.completion.chunk\"}\n\n", "runs", unknown, exitFailed, exitOK},
 		{"empty", "", "runs", "", exitOK, exitOK},

@@ -177,7 +177,7 @@ func TestProxyNothing(t *testing.T) {
 	t.Cleanup(srv.Close)
 	for client, why := range map[string]string{
 		"true": "nothing to judge: no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 3)",
-		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (4 requests; the last one, POST /api/v1/agent/runs: not an operation of agkit@0.0.10)",
+		`"$0" run "$PROXY_URL" --dialect runs --only text > client.txt; true`: "nothing to judge: no request called an operation of agkit@0.0.10 (5 requests; the last one, POST /api/v1/agent/runs: not an operation of agkit@0.0.10)",
 		"false": "nothing to judge: command sh failed: exit status 1; no request reached the proxy: COMMAND must send its requests to the URL in PROXY_URL  (exit 1)",
 	} {
 		_, out, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agkit", "--upstream", srv.URL, "--", "sh", "-c", client, os.Args[0])
