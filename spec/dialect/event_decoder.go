@@ -89,22 +89,6 @@ func (d *Dialect) decodeExchange(
 	return true
 }
 
-// beginsLate reports whether the response of x streams a run that an earlier request started, from
-// its beginning (without a cursor), but lacks the start of the run. The argument request is the
-// event of the request.
-func (d *Dialect) beginsLate(x spec.Exchange, request spec.Event) bool {
-	o := d.Operation(x.Request)
-	if o == nil || !o.IsStream || o.StartsRun || request.Cursor != "" || x.Response.Status/100 != 2 {
-		return false
-	}
-	for e := range d.Contents(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-		if e.Kind == spec.RunStart && (request.Run == "" || e.Run == request.Run) {
-			return false
-		}
-	}
-	return true
-}
-
 // probableOperation returns the operation that r requests, or nil if the document has no such
 // operation. If the method of r is "", the request was not recorded, and the result is the first
 // operation that streams.
