@@ -14,8 +14,8 @@ import (
 
 // incompleteNotes returns one note for each distinct reason why scenarios in parts were not played,
 // or not to their end, a note if streams were not judged because the server does not replay events,
-// and a note if no request to target s was attempted. It also marks the report
-// as incomplete if one of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
+// and a note if no request to target s was attempted. It also marks the report as incomplete if one
+// of the reasons makes the test inconclusive (see [suites.IsInconclusive]).
 func incompleteNotes(
 	ctx context.Context, s suites.Target, parts []suites.ScenarioResult, report *reports.Report,
 ) (all []string) {

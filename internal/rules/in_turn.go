@@ -110,10 +110,9 @@ func pairKeyOf(e spec.Event) (key spanKey, ok bool) {
 	return key, key.text() != ""
 }
 
-// pairKeyOfAny is like pairKeyOf, but also returns a key, without an id and a name, for an event
-// about a section of reasoning or a step whose schema has neither. At most one section or step of
-// this kind is then open at a time.
-func pairKeyOfAny(e spec.Event) (key spanKey, ok bool) {
+// spanKeyOf is like pairKeyOf, but also returns a key, without an id and a name, for an event about
+// a section of reasoning or a step whose schema has neither. Only one of these can then be open.
+func spanKeyOf(e spec.Event) (key spanKey, ok bool) {
 	key, ok = pairKeyOf(e)
 	isNameless := (key.subject == "reasoning" || key.subject == "step") && !e.IsChunk && len(e.Violations) == 0
 	return key, ok || isNameless
@@ -142,25 +141,19 @@ func (k spanKey) ended(open map[spanKey]bool) spanKey {
 // text returns k.id or, if that is "", k.message or, if that is "" as well, k.name.
 func (k spanKey) text() string { return cmp.Or(k.id, k.message, k.name) }
 
-// step describes the step that k identifies, for the message of a finding, such as `step "search"`.
-// If the step is identified by its id, as a subagent is, the result is only the quoted id.
-func (k spanKey) step() string {
+// String describes what k identifies, for the message of a finding, such as `step "search"` or
+// `message "m1"`. A step that is identified by its id, as a subagent is, is only the quoted id.
+func (k spanKey) String() string {
+	isStep := k.subject == "step"
 	switch {
-	case k.name != "":
-		return fmt.Sprintf("step %q", k.name)
-	case k.text() == "":
+	case k.text() == "" && isStep:
 		return "a section without a name"
-	}
-	return strconv.Quote(k.text())
-}
-
-// quoted describes the message or section of reasoning that k identifies, for the message of a
-// finding, such as `message "m1"`. If it has no id, the result is only the subject.
-func (k spanKey) quoted() string {
-	if k.message == "" {
+	case k.text() == "":
 		return k.subject
+	case isStep && k.name == "":
+		return strconv.Quote(k.text())
 	}
-	return fmt.Sprintf("%s %q", k.subject, k.message)
+	return fmt.Sprintf("%s %q", k.subject, k.text())
 }
 
 // noun returns a word for what the key identifies: "message", "reasoning", "call" or "step".
@@ -184,7 +177,7 @@ func eachPairEvent(
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open, ended := map[spanKey]bool{}, false
 		return func(e spec.Event) {
-			key, ok := pairKeyOfAny(e)
+			key, ok := spanKeyOf(e)
 			switch {
 			case e.Kind == spec.RunStart:
 				ended = false
@@ -220,13 +213,13 @@ The same is required of sections of reasoning. The id of a message that has ende
 		case e.Implied:
 		case e.Kind.Phase() == "start":
 			p.Judge(e, !isOpen, "%s comes while %s is already open; expected its end first",
-				displayName(e), key.quoted())
+				displayName(e), key)
 		case e.Kind.Phase() == "end":
 			p.Judge(e, isOpen, "%s comes while %s is not open; expected one start before it, and no other end",
-				displayName(e), key.quoted())
+				displayName(e), key)
 		default:
 			p.Judge(e, isOpen, "%s comes while %s is not open; expected it after the start and before the end",
-				displayName(e), key.quoted())
+				displayName(e), key)
 		}
 	}, "message", "reasoning"),
 }
@@ -255,9 +248,9 @@ different subagents. Steps may be nested, may overlap, and may be repeated.`,
 	Needs: []spec.Kind{spec.StepStart, spec.StepEnd},
 	Watch: eachPairEvent(func(p *spec.Pass, e spec.Event, key spanKey, isOpen bool) {
 		if e.Kind == spec.StepStart {
-			p.Judge(e, !isOpen, "%s comes while %s is already open; expected its end first", displayName(e), key.step())
+			p.Judge(e, !isOpen, "%s comes while %s is already open; expected its end first", displayName(e), key)
 		} else {
-			p.Judge(e, isOpen, "%s comes while %s is not open; expected its start first", displayName(e), key.step())
+			p.Judge(e, isOpen, "%s comes while %s is not open; expected its start first", displayName(e), key)
 		}
 	}, "step"),
 }
@@ -271,7 +264,7 @@ var StepsAllEnd = &spec.Check{
 		var order []spanKey // the steps of the run, in order of their first start
 		open := map[spanKey]bool{}
 		return func(e spec.Event) {
-			key, ok := pairKeyOfAny(e)
+			key, ok := spanKeyOf(e)
 			switch {
 			case e.Kind == spec.StepStart && ok:
 				if _, known := open[key]; !known {
@@ -284,7 +277,7 @@ var StepsAllEnd = &spec.Check{
 				}
 			case e.Kind == spec.RunEnd:
 				for _, key := range order {
-					p.Judge(e, !open[key], "run finished while %s was open; expected its end first", key.step())
+					p.Judge(e, !open[key], "run finished while %s was open; expected its end first", key)
 				}
 			}
 			if isTerminal(e) {

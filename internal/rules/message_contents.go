@@ -173,14 +173,17 @@ func sameFrameData(a, b []byte) bool {
 }
 
 // frameData returns the data of the SSE frame raw: the values of its data fields, each without one
-// space after the colon, joined by newlines (HTML Standard, section 9.2.6). It returns "" if the
-// frame has no data field.
+// space after the colon, joined by newlines (HTML Standard, section 9.2.6). If it has no data field,
+// it is a frame of a stream of JSON lines, and frameData returns all of it.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if data, ok := strings.CutPrefix(line, "data:"); ok {
 			lines = append(lines, strings.TrimPrefix(data, " "))
 		}
+	}
+	if len(lines) == 0 {
+		return string(raw)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -92,25 +91,10 @@ var SequenceNeverFalls = &spec.Check{
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
-		ordered := n > last || n == last && sameJSON(dataOf(e.Raw), dataOf(before.Raw))
+		ordered := n > last || n == last && sameFrameData(e.Raw, before.Raw)
 		p.Judge(e, ordered,
 			"got sequence number %d after %d; expected a greater number, unless the event repeats the one before", n, last)
 	}),
-}
-
-// dataOf returns the data of an event: the values of the data lines in its frame, joined by
-// newlines, or the whole frame if it has none, as in a stream of JSON lines.
-func dataOf(frame []byte) string {
-	var values []string
-	for _, line := range strings.FieldsFunc(string(frame), func(r rune) bool { return r == '\r' || r == '\n' }) {
-		if value, ok := strings.CutPrefix(line, "data:"); ok {
-			values = append(values, value)
-		}
-	}
-	if len(values) == 0 {
-		return string(frame)
-	}
-	return strings.Join(values, "\n")
 }
 
 // CursorPresent judges whether at least one event of a stream has an SSE id, from which a client

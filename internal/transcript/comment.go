@@ -41,19 +41,7 @@ var settings = []settingCodec{
 			return []string{t.Recorded.Format(time.RFC3339Nano)}
 		},
 	},
-	{
-		key: "scripted", expects: "yes or no",
-		read: func(t *Transcript, value string) bool {
-			t.Trace.Scripted = value == "yes"
-			return value == "yes" || value == "no"
-		},
-		write: func(t *Transcript) []string {
-			if !t.Trace.Scripted {
-				return nil
-			}
-			return []string{"yes"}
-		},
-	},
+	switchSetting("scripted", "yes", func(t *Transcript) *bool { return &t.Trace.Scripted }),
 	{
 		key: "streams", expects: "a number of at least 1",
 		read: func(t *Transcript, value string) bool {
@@ -68,19 +56,7 @@ var settings = []settingCodec{
 			return []string{strconv.Itoa(t.Trace.StreamLimit)}
 		},
 	},
-	{
-		key: "replay", expects: "yes or no",
-		read: func(t *Transcript, value string) bool {
-			t.Trace.NoReplay = value == "no"
-			return value == "yes" || value == "no"
-		},
-		write: func(t *Transcript) []string {
-			if !t.Trace.NoReplay {
-				return nil
-			}
-			return []string{"no"}
-		},
-	},
+	switchSetting("replay", "no", func(t *Transcript) *bool { return &t.Trace.NoReplay }),
 	{
 		key: "want", expects: "the ID of a check", repeatable: true,
 		read: func(t *Transcript, value string) bool {
@@ -89,6 +65,24 @@ var settings = []settingCodec{
 		},
 		write: func(t *Transcript) []string { return t.FailingChecks },
 	},
+}
+
+// switchSetting returns a setting whose value is "yes" or "no". The field that field points to is
+// true if the value is when. If the field is false, the setting is not written.
+func switchSetting(key, when string, field func(*Transcript) *bool) settingCodec {
+	return settingCodec{
+		key: key, expects: "yes or no",
+		read: func(t *Transcript, value string) bool {
+			*field(t) = value == when
+			return value == "yes" || value == "no"
+		},
+		write: func(t *Transcript) []string {
+			if !*field(t) {
+				return nil
+			}
+			return []string{when}
+		},
+	}
 }
 
 // textSetting returns the codec of a setting that has the given key and accepts any non-empty
