@@ -66,13 +66,13 @@ func TestFramesOfPieces(t *testing.T) {
 			}
 		}
 		var data []string
-		body = bytes.TrimPrefix(body, []byte(mark))
 		for item := range sse.Items(body, 0) {
 			if item.Kind == sse.Event && !item.Incomplete {
 				data = append(data, string(item.Data))
 			}
 		}
-		whole, _ = frames(body)
+		// The decoder omits one byte order mark at the beginning, the splitter none.
+		whole, _ = frames(bytes.TrimPrefix(body, []byte(mark)))
 		for _, f := range whole {
 			if field, ok := sse.FindField([]byte(f), "data"); ok {
 				if len(data) == 0 || !strings.HasPrefix(data[0], string(field.Value)) {
