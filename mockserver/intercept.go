@@ -108,9 +108,9 @@ func (x *requestState) decide(h *reference.ParsedRequest) (found script.Decision
 }
 
 // journalMisses returns the mismatches of scripts as mismatches for the journal.
-func journalMisses(all []script.Mismatch) (out []journal.Mismatch) {
+func journalMisses(all []script.Mismatch) (out []journal.RuleMismatch) {
 	for _, m := range all {
-		out = append(out, journal.Mismatch{Rule: m.Rule, Why: m.Reason})
+		out = append(out, journal.RuleMismatch{Rule: m.Rule, Why: m.Reason})
 	}
 	return out
 }

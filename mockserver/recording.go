@@ -22,7 +22,7 @@ func (x *requestState) findRecording(h *reference.ParsedRequest, decision script
 	response, reasons := x.settings.Replay.Find(h.Dialect, h.Request, nil, x.scope.sessions)
 	all := journalMisses(decision.Mismatches)
 	for _, text := range reasons {
-		all = append(all, journal.Mismatch{Rule: "recordings", Why: text})
+		all = append(all, journal.RuleMismatch{Rule: "recordings", Why: text})
 	}
 	if response == nil {
 		x.entry.Matched("", all)

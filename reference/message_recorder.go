@@ -52,13 +52,13 @@ func (s *Server) requestMessages(c *requestContext) (messages []state.Message) {
 type messageRecorder struct {
 	run       string                 // id of the run
 	now       func() time.Time       // returns the time for Message.At
-	open      []*incompleteMessage   // messages of the assistant that have not ended
+	open      []*messageBuilder      // messages of the assistant that have not ended
 	calls     map[string]*state.Call // incomplete tool calls, by id
 	completed []state.Message        // complete messages that takeCompleted has not returned yet
 }
 
-// An incompleteMessage is a message whose end has not been recorded yet.
-type incompleteMessage struct {
+// A messageBuilder is a message whose end has not been recorded yet.
+type messageBuilder struct {
 	state.Message                 // without Text and At
 	text          strings.Builder // the text so far
 }
@@ -66,10 +66,10 @@ type incompleteMessage struct {
 // addText appends piece to the open message of the assistant with the given id. If there is none,
 // it starts one.
 func (r *messageRecorder) addText(id, piece string) {
-	i := slices.IndexFunc(r.open, func(d *incompleteMessage) bool { return d.ID == id })
+	i := slices.IndexFunc(r.open, func(d *messageBuilder) bool { return d.ID == id })
 	if i < 0 {
 		i = len(r.open)
-		r.open = append(r.open, &incompleteMessage{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
+		r.open = append(r.open, &messageBuilder{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
 	}
 	r.open[i].text.WriteString(piece)
 }
@@ -77,7 +77,7 @@ func (r *messageRecorder) addText(id, piece string) {
 // endMessage marks the message with the given id as complete. It does nothing if no message with
 // that id is open.
 func (r *messageRecorder) endMessage(id string) {
-	i := slices.IndexFunc(r.open, func(d *incompleteMessage) bool { return d.ID == id })
+	i := slices.IndexFunc(r.open, func(d *messageBuilder) bool { return d.ID == id })
 	if i < 0 {
 		return
 	}

@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 		defer k.close()
 		n := 0
 		for _, o := range d.Operations() {
-			known := &dialect.SeenInvalidRequests{KeepVariant: func() bool { return true }}
+			known := &dialect.DerivedInvalidRequests{KeepVariant: func() bool { return true }}
 			for _, phrase := range o.TemplatesBySimplicity() {
 				e := spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"}
 				switch phrase {

@@ -75,22 +75,22 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason is the reason why the server, rather than the agent, ends a run. Its text and status
+// An abortReason is the reason why the server, rather than the agent, ends a run. Its text and status
 // appear in the terminal event of the run. The status is statusCanceled if the run was canceled,
 // and "" if it failed.
-type stopReason struct{ text, status string }
+type abortReason struct{ text, status string }
 
-func (e *stopReason) Error() string { return e.text }
+func (e *abortReason) Error() string { return e.text }
 
 const statusCanceled = "canceled"
 
 var (
-	errCanceled    = &stopReason{"the run was canceled", statusCanceled}
-	errClientLeft  = &stopReason{"the client left", statusCanceled}
-	errShutdown    = &stopReason{"the server is shutting down", statusCanceled}
-	errRunTimeout  = &stopReason{"the run exceeded its time limit", ""}
-	errRunTooLarge = &stopReason{"the run exceeded its size limit", ""}
-	errAgentFailed = &stopReason{"the agent failed", ""}
-	errOrphaned    = &stopReason{"the server that executed the run has stopped", ""}
-	errNotStored   = &stopReason{"the conversation could not be stored", ""}
+	errCanceled    = &abortReason{"the run was canceled", statusCanceled}
+	errClientLeft  = &abortReason{"the client left", statusCanceled}
+	errShutdown    = &abortReason{"the server is shutting down", statusCanceled}
+	errRunTimeout  = &abortReason{"the run exceeded its time limit", ""}
+	errRunTooLarge = &abortReason{"the run exceeded its size limit", ""}
+	errAgentFailed = &abortReason{"the agent failed", ""}
+	errOrphaned    = &abortReason{"the server that executed the run has stopped", ""}
+	errNotStored   = &abortReason{"the conversation could not be stored", ""}
 )

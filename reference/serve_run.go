@@ -292,9 +292,9 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out runFrameSink) 
 }
 
 // stopEvent returns the terminal event of a run that the server ends because of cause. If cause
-// wraps no stopReason, the event states that the client left.
+// wraps no abortReason, the event states that the client left.
 func stopEvent(cause error) spec.Event {
-	reason, ok := errors.AsType[*stopReason](cause)
+	reason, ok := errors.AsType[*abortReason](cause)
 	if !ok {
 		reason = errClientLeft // a request's context has no further cause
 	}

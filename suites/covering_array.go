@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A parameterPair is a pair of values of two dimensions: valueA of dimensionA and valueB of
+// A valuePair is a pair of values of two dimensions: valueA of dimensionA and valueB of
 // dimensionB. The fields are indexes, counted from 0, and dimensionA is less than dimensionB.
-type parameterPair struct{ dimensionA, valueA, dimensionB, valueB int }
+type valuePair struct{ dimensionA, valueA, dimensionB, valueB int }
 
 // coveringArray returns at most n rows, each of which contains the index of one value for each
 // dimension. If n is large enough, each possible pair of values of two dimensions occurs in at
@@ -53,14 +53,14 @@ const coveringCandidates = 12
 
 // uncoveredValuePairs is the set of possible pairs that do not occur in any row yet.
 type uncoveredValuePairs struct {
-	list    []parameterPair
+	list    []valuePair
 	index   []int // maps the key of a pair to its index in list, or to -1 if it is not in list
 	offsets []int // for each dimension: the total number of values of all earlier dimensions
 	values  int   // total number of values of all dimensions
 }
 
 // key returns the number that identifies p among all pairs. It is an index in o.index.
-func (o *uncoveredValuePairs) key(p parameterPair) int {
+func (o *uncoveredValuePairs) key(p valuePair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
@@ -78,7 +78,7 @@ func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredValuePair
 			for va := range sizes[a] {
 				for vb := range sizes[b] {
 					if row[a], row[b] = va, vb; isPossible(row) {
-						p := parameterPair{a, va, b, vb}
+						p := valuePair{a, va, b, vb}
 						open.index[open.key(p)] = len(open.list)
 						open.list = append(open.list, p)
 					}
@@ -104,7 +104,7 @@ func undecidedRow(n int) []int {
 // the other dimensions that add many pairs in o to the row. The other arguments are those of
 // [coveringArray].
 func (o *uncoveredValuePairs) complete(
-	p parameterPair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
+	p valuePair, sizes []int, isPossible func(row []int) bool, rng *rand.Rand,
 ) []int {
 	row := undecidedRow(len(sizes))
 	row[p.dimensionA], row[p.dimensionB] = p.valueA, p.valueB
@@ -159,11 +159,11 @@ func (o *uncoveredValuePairs) countCoveredBy(row []int, d int) (n int) {
 
 // pairOf returns the pair of the values that row contains for the dimensions a and b. The order of
 // a and b does not matter.
-func pairOf(row []int, a, b int) parameterPair {
+func pairOf(row []int, a, b int) valuePair {
 	if a > b {
 		a, b = b, a
 	}
-	return parameterPair{a, row[a], b, row[b]}
+	return valuePair{a, row[a], b, row[b]}
 }
 
 // cover removes from o the pairs that occur in row, a row of the array in which every parameter has

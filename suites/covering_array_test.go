@@ -16,17 +16,17 @@ import (
 func TestCoveringArray(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 5).Draw(t, "sizes")
-		forbidden := parameterPair{0, rapid.IntRange(0, 3).Draw(t, "a"), len(sizes) - 1, rapid.IntRange(0, 3).Draw(t, "b")}
+		forbidden := valuePair{0, rapid.IntRange(0, 3).Draw(t, "a"), len(sizes) - 1, rapid.IntRange(0, 3).Draw(t, "b")}
 		isPossible := func(row []int) bool {
 			return len(sizes) < 2 || pairOf(row, forbidden.dimensionA, forbidden.dimensionB) != forbidden
 		}
-		want := map[parameterPair]bool{}
+		want := map[valuePair]bool{}
 		forEachRow(sizes, func(row []int) {
 			if isPossible(row) {
 				addPairs(want, row)
 			}
 		})
-		got := map[parameterPair]bool{}
+		got := map[valuePair]bool{}
 		for _, row := range coveringArray(math.MaxInt, sizes, isPossible, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))) {
 			if !isPossible(row) {
 				t.Fatalf("row %v is impossible", row)
@@ -60,7 +60,7 @@ func forEachRow(sizes []int, do func(row []int)) {
 }
 
 // addPairs adds the pairs of values that a row has to a set.
-func addPairs(set map[parameterPair]bool, row []int) {
+func addPairs(set map[valuePair]bool, row []int) {
 	for a := range row {
 		for b := a + 1; b < len(row); b++ {
 			set[pairOf(row, a, b)] = true

@@ -64,7 +64,7 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 // probeRefusals sends r, a valid request of operation o. If the server accepts it, probeRefusals
 // sends the invalid variants of r that are not in known, and adds them to known. If a variant is
 // made from a different valid request, it sends that request before the variant.
-func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
+func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.DerivedInvalidRequests) {
 	send := func(r spec.Request) bool { return t.sendProbe(o, r) }
 	attach, _ := t.dialect.TemplateOperation("attach")
 	if o == attach {
@@ -88,15 +88,15 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 
 // wrongTypeShare determines how many variants of invalid requests are sent: one in wrongTypeShare,
 // or all if [Target.Deep] is set. For these variants, see
-// [dialect.SeenInvalidRequests.KeepVariant].
+// [dialect.DerivedInvalidRequests.KeepVariant].
 const wrongTypeShare = 20
 
 // newInvalidRequestSet returns an empty set for the invalid requests of one operation. Its
 // KeepVariant function returns true once in every [wrongTypeShare] calls, starting at a call that
 // the seed determines. If [Target.Deep] is set, it always returns true.
-func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
+func (t *Conversation) newInvalidRequestSet() *dialect.DerivedInvalidRequests {
 	n := t.target.Seed
-	return &dialect.SeenInvalidRequests{KeepVariant: func() bool {
+	return &dialect.DerivedInvalidRequests{KeepVariant: func() bool {
 		n++
 		return t.target.Deep || n%wrongTypeShare == 0
 	}}
@@ -106,7 +106,7 @@ func (t *Conversation) newInvalidRequestSet() *dialect.SeenInvalidRequests {
 // known. If Target.RefusalsAbout is not empty, it omits requests that violate none of the
 // requirements in that field.
 func (t *Conversation) unseenInvalidRequests(
-	r spec.Request, known *dialect.SeenInvalidRequests,
+	r spec.Request, known *dialect.DerivedInvalidRequests,
 ) []dialect.InvalidRequest {
 	all := t.dialect.UnseenInvalidRequests(r, known)
 	if len(t.target.RefusalsAbout) == 0 {
@@ -124,7 +124,7 @@ func (t *Conversation) unseenInvalidRequests(
 // server accepts it, probeReply also sends invalid replies that are derived from valid ones, except
 // those in known, and adds them to known. Before each reply, it makes the server send what the
 // reply refers to, such as a tool call; see [Conversation.newReply].
-func (t *Conversation) probeReply(template string, known *dialect.SeenInvalidRequests) {
+func (t *Conversation) probeReply(template string, known *dialect.DerivedInvalidRequests) {
 	newReply := func() (r spec.Request, ok bool) {
 		if e, ok := t.newReply(template); ok {
 			return t.buildReply(template, e), true

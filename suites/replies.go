@@ -230,7 +230,7 @@ func (t *Conversation) sendShortAndLongForms(r spec.Request) (refused bool) {
 func (t *Conversation) refusedForms(r spec.Request, wants func(name string) bool) []dialect.InvalidRequest {
 	isDemanded := func(d spec.RefusalRequirement) bool { return d.Level != spec.May }
 	thread := t.dialect.ParseRequest(r).Thread
-	all := t.dialect.UnseenInvalidRequests(r, &dialect.SeenInvalidRequests{Wants: wants})
+	all := t.dialect.UnseenInvalidRequests(r, &dialect.DerivedInvalidRequests{Wants: wants})
 	return slices.DeleteFunc(all, func(m dialect.InvalidRequest) bool {
 		e := t.dialect.ParseRequest(m.Request)
 		isRefusable := slices.ContainsFunc(e.Violations, func(v spec.Violation) bool {

@@ -103,7 +103,7 @@ func totalLen(h dialect.MessageHistory) (n int) {
 // contains the events of the exchange. answerMessages returns nil if the run did not end or failed,
 // or if the arguments of a tool call are longer than [maxRepeatedText].
 func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
-	b := messageAssembler{byID: map[string]*partialMessage{}, calls: map[string]*partialEvent{}}
+	b := messageAssembler{byID: map[string]*partialMessage{}, calls: map[string]*eventBuilder{}}
 	for e := range events {
 		b.observe(e)
 	}
@@ -125,21 +125,21 @@ func answerMessages(events iter.Seq[spec.Event]) (messages []spec.Event) {
 	return messages
 }
 
-// A partialEvent is a message or a tool call that is assembled from the events of a stream.
-type partialEvent struct {
+// An eventBuilder is a message or a tool call that is assembled from the events of a stream.
+type eventBuilder struct {
 	spec.Event                 // all fields except Text
 	text       strings.Builder // the Text
 }
 
 // add appends delta to the text, unless the text is already longer than [maxRepeatedText].
-func (p *partialEvent) add(delta string) {
+func (p *eventBuilder) add(delta string) {
 	if p.text.Len() <= maxRepeatedText {
 		p.text.WriteString(delta)
 	}
 }
 
 // event returns the assembled event. It cuts the text to at most [maxRepeatedText] bytes.
-func (p *partialEvent) event() spec.Event {
+func (p *eventBuilder) event() spec.Event {
 	e := p.Event
 	if e.Text = p.text.String(); len(e.Text) > maxRepeatedText {
 		e.Text = strings.ToValidUTF8(e.Text[:maxRepeatedText], "")
@@ -149,13 +149,13 @@ func (p *partialEvent) event() spec.Event {
 
 // A partialMessage is a message that is assembled from the events of a stream.
 type partialMessage struct {
-	partialEvent
-	calls []*partialEvent // the tool calls in the message
+	eventBuilder
+	calls []*eventBuilder // the tool calls in the message
 }
 
 // newAnswerMessage returns a message with the fields of e, except that the text is empty.
 func newAnswerMessage(e spec.Event) *partialMessage {
-	return &partialMessage{partialEvent: partialEvent{Event: e}}
+	return &partialMessage{eventBuilder: eventBuilder{Event: e}}
 }
 
 // A messageAssembler assembles messages from the events of one stream.
@@ -163,7 +163,7 @@ type messageAssembler struct {
 	request  spec.Event                 // the request for the stream
 	messages []*partialMessage          // messages of the assistant and tool results, in the order of the stream
 	byID     map[string]*partialMessage // messages of the assistant, by id
-	calls    map[string]*partialEvent   // tool calls, by id
+	calls    map[string]*eventBuilder   // tool calls, by id
 	ended    bool                       // the run has ended successfully
 }
 
@@ -185,7 +185,7 @@ func (b *messageAssembler) observe(e spec.Event) {
 	case spec.ToolStart:
 		if b.calls[e.Call] == nil {
 			m := b.assistant(cmp.Or(e.ID, e.Call)) // its parent or, if it names none, a message of its own
-			b.calls[e.Call] = &partialEvent{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
+			b.calls[e.Call] = &eventBuilder{Event: spec.Event{Kind: spec.ToolCall, Call: e.Call, Name: e.Name}}
 			m.calls = append(m.calls, b.calls[e.Call])
 		}
 	case spec.ToolDelta:

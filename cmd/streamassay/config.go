@@ -121,9 +121,9 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configTarget is one target of a --config file, parsed as YAML. Its fields have not been checked
+// A targetEntry is one target of a --config file, parsed as YAML. Its fields have not been checked
 // yet, and the path of the file is not set.
-type configTarget struct {
+type targetEntry struct {
 	targetPosition
 	fields yaml.MapSlice
 }
@@ -131,7 +131,7 @@ type configTarget struct {
 // configItems splits data, the content of a --config file, into its targets, in the order of the
 // file. It returns an error if data is invalid or has no targets. Errors begin with ":" or
 // ":LINE:", so that the caller can put the file name before them.
-func configItems(data []byte) ([]configTarget, error) {
+func configItems(data []byte) ([]targetEntry, error) {
 	data, problem := textfile.Decode(data)
 	if problem != nil {
 		return nil, fmt.Errorf(":%d: %s", problem.Line, problem.Message)
@@ -173,7 +173,7 @@ func configItems(data []byte) ([]configTarget, error) {
 	if len(list) == 0 {
 		return nil, errors.New(": no targets: want a list `targets:` of items with `url:` and `dialects:`")
 	}
-	var items []configTarget
+	var items []targetEntry
 	for i, one := range list {
 		node, line, _ := yamltree.Find(root, "targets", strconv.Itoa(i))
 		fields, ok := one.(yaml.MapSlice)
@@ -181,7 +181,7 @@ func configItems(data []byte) ([]configTarget, error) {
 			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", line, i+1)
 		}
 		position := targetPosition{index: i + 1, line: line, fieldLines: fieldLineNumbers(node)}
-		items = append(items, configTarget{position, fields})
+		items = append(items, targetEntry{position, fields})
 	}
 	return items, nil
 }

@@ -222,7 +222,7 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 // such requests. The result op is the name of that operation, or "" if there is none.
 func invalidRequests(d *dialect.Dialect, id string) (op string, invalid []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
-		known := &dialect.SeenInvalidRequests{}
+		known := &dialect.DerivedInvalidRequests{}
 		for _, template := range o.TemplatesBySimplicity() {
 			r, err := d.BuildRequest(template, sampleEvent)
 			if err != nil {

@@ -93,7 +93,7 @@ func TestExplainCheck(t *testing.T) {
 func faultsIn(d *dialect.Dialect) map[string]int {
 	n := map[string]int{}
 	for _, o := range d.Operations() {
-		known := &dialect.SeenInvalidRequests{}
+		known := &dialect.DerivedInvalidRequests{}
 		for _, phrase := range o.TemplatesBySimplicity() {
 			r, err := d.BuildRequest(phrase, sampleEvent)
 			if err != nil {

@@ -36,7 +36,7 @@ func splitCommand(cmd *cobra.Command, args []string) (before, command []string, 
 // waitForEnd returns nil if the command succeeded, or if ctx is done and there is no command.
 // Otherwise, it returns an error with the exit code of the program.
 func waitForEnd(
-	ctx context.Context, sh stdio, settings serviceInfo, failed <-chan error, command []string,
+	ctx context.Context, sh stdio, settings clientURLs, failed <-chan error, command []string,
 ) error {
 	if len(command) == 0 {
 		select {
@@ -75,7 +75,7 @@ func interruptExit(ctx context.Context) error {
 // after a further [shutdownGrace]. It returns nil if the command succeeded. The exit code of the
 // error is 1 if the command failed, 2 if it could not be started, and 130 or 143 if a signal
 // canceled ctx.
-func runClient(ctx context.Context, sh stdio, settings serviceInfo, command []string) error {
+func runClient(ctx context.Context, sh stdio, settings clientURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
 	cmd.Env = append(os.Environ(), settings.clientEnv()...)

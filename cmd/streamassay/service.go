@@ -68,7 +68,7 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	if s.endpoint.tls != nil {
 		scheme = "https"
 	}
-	where := serviceInfo{
+	where := clientURLs{
 		baseURLs: joinBaseURLs(serverURL(ln, scheme), s.basePaths), seed: s.seed, envPrefix: cmp.Or(s.envPrefix, "MOCK"),
 	}
 	ports := []listeningServer{main}
@@ -140,8 +140,8 @@ func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	return all
 }
 
-// A serviceInfo holds the URLs at which clients reach a service, and the seed of a mock.
-type serviceInfo struct {
+// A clientURLs holds the URLs at which clients reach a service, and the seed of a mock.
+type clientURLs struct {
 	envPrefix  string            // prefix of the environment variables of the client command
 	baseURLs   map[string]string // by name of the dialect
 	controlURL string            // URL of the control API; "" means none
@@ -153,7 +153,7 @@ type serviceInfo struct {
 //   - MOCK_URLS, a JSON object with the base URL of each dialect
 //   - MOCK_URL, the base URL, only if there is exactly one dialect
 //   - MOCK_CONTROL, the URL of the control API, which may be empty
-func (p serviceInfo) clientEnv() []string {
+func (p clientURLs) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{p.envPrefix + "_URLS=" + string(all), p.envPrefix + "_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
@@ -167,7 +167,7 @@ func (p serviceInfo) clientEnv() []string {
 // print prints the URLs and the seed to out, one per line. It leaves out the control URL or the
 // seed if there is none. All lines are written at once, because a reader may close the pipe after
 // the first line that it needs, and writing to a closed pipe ends the program.
-func (p serviceInfo) print(out io.Writer) {
+func (p clientURLs) print(out io.Writer) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(&text, "%s  %s\n", name, p.baseURLs[name])

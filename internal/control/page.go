@@ -69,9 +69,9 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamPageData {
 	return view
 }
 
-// A filterInput is an input of the form that filters the journal on the page. Name is a query
+// A filterField is an input of the form that filters the journal on the page. Name is a query
 // parameter, and Value is its current value.
-type filterInput struct{ Name, Value string }
+type filterField struct{ Name, Value string }
 
 // pageFilters lists the query parameters that the inputs of the filter form set.
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
@@ -84,13 +84,13 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request, query url.Val
 		Now       mockStatus
 		Hold      *int
 		Streams   []streamPageData
-		Filters   []filterInput
+		Filters   []filterField
 		Wrong     string
 		Exchanges []journal.Record
 		Total     int
 	}{Now: s.currentStatus(), Hold: s.mock.Settings("").Hold}
 	for _, name := range pageFilters {
-		view.Filters = append(view.Filters, filterInput{name, query.Get(name)})
+		view.Filters = append(view.Filters, filterField{name, query.Get(name)})
 		if query.Get(name) == "" { // the form sends empty inputs
 			query.Del(name)
 		}

@@ -78,7 +78,7 @@ func followedBySteps(kinds ...spec.Kind) func(Args) Effect {
 // Chunks of different tool calls cannot be interleaved, so the edit function holds back the chunks
 // of a call until the call ends.
 func sendChunks(r *eventEditor) func(*spec.Event) {
-	c := &chunkEventSender{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
+	c := &chunkEditor{r, map[string]*spec.Event{}, map[string]bool{}, map[string][]spec.Event{}}
 	return func(e *spec.Event) {
 		key := e.Kind.Subject() + "\x00" + cmp.Or(e.Call, e.Message) // events of a call may name a message or not
 		switch e.Kind {
@@ -94,10 +94,10 @@ func sendChunks(r *eventEditor) func(*spec.Event) {
 	}
 }
 
-// A chunkEventSender holds the state of an edit function that sendChunks returns. The keys of its
+// A chunkEditor holds the state of an edit function that sendChunks returns. The keys of its
 // maps identify messages, reasoning and tool calls: a key consists of the result of
 // [spec.Kind.Subject], such as "message" or "tool", a zero byte and the id of the message or call.
-type chunkEventSender struct {
+type chunkEditor struct {
 	*eventEditor
 	started map[string]*spec.Event  // start events of messages and calls that have no delta yet, by key
 	chunked map[string]bool         // keys of the messages and calls that have deltas
@@ -108,7 +108,7 @@ type chunkEventSender struct {
 // given key. The first chunk of a message or call gets the role and the name from the start event;
 // later chunks get no message id and no call id. The chunks of a tool call are stored until sendEnd
 // is called.
-func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
+func (c *chunkEditor) sendDelta(key string, chunk spec.Event) {
 	chunk.IsChunk = true
 	if start := c.started[key]; start != nil {
 		chunk.Role, chunk.Name = start.Role, start.Name
@@ -126,7 +126,7 @@ func (c *chunkEventSender) sendDelta(key string, chunk spec.Event) {
 // sendEnd handles e, the end event of the message or tool call with the given key. If there were
 // deltas, it sends the stored chunks of a tool call, and omits e. If there were no deltas, it sends
 // the stored start event and then e.
-func (c *chunkEventSender) sendEnd(key string, e *spec.Event) {
+func (c *chunkEditor) sendEnd(key string, e *spec.Event) {
 	for i := range c.calls[key] {
 		c.replace(&c.calls[key][i])
 	}

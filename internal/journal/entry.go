@@ -40,9 +40,9 @@ const (
 // EndReasons lists all reasons except InProgress, which means that the exchange has not ended.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Mismatch states why a rule of a script did not match a request. Why describes the first
+// A RuleMismatch states why a rule of a script did not match a request. Why describes the first
 // condition of the rule that failed.
-type Mismatch struct {
+type RuleMismatch struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
 }
@@ -109,7 +109,7 @@ func (e *ExchangeRecorder) Parsed(op string, event *spec.Event) {
 
 // Matched records that the request matched rule, the name of a rule or recording; "" means that it
 // matched none. The mismatches state why other rules did not match; at most 64 of them are kept.
-func (e *ExchangeRecorder) Matched(rule string, mismatches []Mismatch) {
+func (e *ExchangeRecorder) Matched(rule string, mismatches []RuleMismatch) {
 	e.update(func(s *recordedExchange) FeedEvent {
 		s.otherBytes -= missesSize(s.misses)
 		s.matched, s.rule, s.missCount = true, rule, len(mismatches)

@@ -62,23 +62,23 @@ func TestFindings(t *testing.T) {
 		{"a run that no rule is for", func(j *Journal) {
 			e := j.Open(runStart("", ""))
 			e.Parsed("POST /runs", &spec.Event{})
-			e.Matched("", []Mismatch{{"greet", "the text is bye"}})
+			e.Matched("", []RuleMismatch{{"greet", "the text is bye"}})
 			e.Close(Complete)
 		}, "client.matched MUST runs.client.matched POST /runs: no rule matches (1 tried): greet: the text is bye"},
 		{"another request that no rule is for", func(j *Journal) {
 			e := j.Open(ExchangeStart{Op: "tell"})
-			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
+			e.Matched("", []RuleMismatch{{"greet", "it does not start a run"}})
 			e.Close(Complete)
 		}, ""},
 		{"another request that the mock cannot answer", func(j *Journal) {
 			e := j.Open(ExchangeStart{Dialect: "runs@2026-04", Op: "tell"})
-			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
+			e.Matched("", []RuleMismatch{{"greet", "it does not start a run"}})
 			e.HeadSent(501, nil)
 			e.Close(Complete)
 		}, "client.matched MUST runs.client.matched : no rule matches (1 tried): greet: it does not start a run"},
 		{"an injected status of another request", func(j *Journal) {
 			e := j.Open(ExchangeStart{Dialect: "runs@2026-04", Op: "tell"})
-			e.Matched("", []Mismatch{{"greet", "it does not start a run"}})
+			e.Matched("", []RuleMismatch{{"greet", "it does not start a run"}})
 			e.FaultApplied("http-error")
 			e.HeadSent(501, nil)
 			e.Close(Complete)
@@ -273,7 +273,7 @@ func TestOutcome(t *testing.T) {
 	form := &spec.Event{Violations: []spec.Violation{{Location: "header Content-Type", Message: "header Content-Type is wrong"}}}
 	unmatched := func(j *Journal) {
 		e := j.Open(runStart("", ""))
-		e.Matched("", []Mismatch{{"a", "no"}})
+		e.Matched("", []RuleMismatch{{"a", "no"}})
 		e.HeadSent(200, nil)
 		e.Close(Complete)
 	}

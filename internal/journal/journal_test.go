@@ -64,7 +64,7 @@ func TestRecord(t *testing.T) {
 	j := made(Config{})
 	e := j.Open(runStart("one", `{"a":1}`))
 	e.Parsed("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
-	e.Matched("greet", []Mismatch{{"other", "the turn is 1"}})
+	e.Matched("greet", []RuleMismatch{{"other", "the turn is 1"}})
 	e.HeadSent(200, streamHead)
 	e.BytesSent(0, []byte("data: 1\n\n: hi\n\ndata: 2\n"))
 	e.FaultApplied("cut")
@@ -266,7 +266,7 @@ func TestMatchedAgain(t *testing.T) {
 	e := j.Open(runStart("", ""))
 	var sizes []int64
 	for range 3 {
-		e.Matched("", []Mismatch{{"a", "the text is hi"}, {"b", "the op is run"}})
+		e.Matched("", []RuleMismatch{{"a", "the text is hi"}, {"b", "the op is run"}})
 		sizes = append(sizes, j.Bytes())
 	}
 	if r, _ := j.Get(1); len(r.Misses) != 2 || sizes[1] != sizes[0] || sizes[2] != sizes[0] {
@@ -296,7 +296,7 @@ func TestManyAtOnce(t *testing.T) {
 				o.Request.Header = append(o.Request.Header, spec.HeaderField{Name: "Authorization", Value: "Bearer canary-canary"})
 				e := j.Open(o)
 				e.Parsed("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
-				e.Matched("", []Mismatch{{"a", "no"}})
+				e.Matched("", []RuleMismatch{{"a", "no"}})
 				e.HeadSent(200, streamHead)
 				for n := range 12 {
 					e.BytesSent(0, fmt.Appendf(nil, "id: %d\ndata: canary-canary %d\n\n", n, i))

@@ -26,7 +26,7 @@ type Record struct {
 	Run       string          `json:"run,omitempty"`
 	Cursor    string          `json:"cursor,omitempty"` // cursor from which the client wanted to resume the stream
 	Rule      string          `json:"rule"`             // name of the rule or recording that matched; "": none
-	Misses    []Mismatch      `json:"misses"`           // why other rules did not match; at most 64
+	Misses    []RuleMismatch  `json:"misses"`           // why other rules did not match; at most 64
 	Missed    int             `json:"missed"`           // number of rules that did not match
 	Status    int             `json:"status"`           // 0: the head was not sent yet
 	Header    []HeaderField   `json:"header"`
@@ -121,7 +121,7 @@ func (s *recordedExchange) toRecord() Record {
 			Body: append(BodyBytes{}, s.body...), Bytes: s.bodySize,
 		},
 		Thread: s.thread, Run: s.run, Cursor: s.cursor,
-		Rule: s.rule, Misses: append([]Mismatch{}, s.misses...), Missed: s.missCount,
+		Rule: s.rule, Misses: append([]RuleMismatch{}, s.misses...), Missed: s.missCount,
 		Status: s.status, Header: toFields(s.header), Bytes: s.sentSize, Dropped: s.droppedPieces,
 		Faults: []FaultRecord{}, Findings: []Finding{},
 	}
@@ -154,7 +154,7 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))
 	stream := spec.Header(s.header).MediaType() == spec.EventStream
-	var frames []unassignedFrame
+	var frames []frameRemainder
 	if stream {
 		frames = splitFrames(buf)
 	}
@@ -198,13 +198,13 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// An unassignedFrame describes a frame or comment of an event stream. Its number is -1 for a
+// A frameRemainder describes a frame or comment of an event stream. Its number is -1 for a
 // comment. Its size is the number of bytes that splitEvents has not yet assigned to a write.
-type unassignedFrame struct{ number, size int }
+type frameRemainder struct{ number, size int }
 
 // splitFrames returns the frames and comments in body, the body of an event stream. The last one
 // may be incomplete.
-func splitFrames(body []byte) (all []unassignedFrame) {
+func splitFrames(body []byte) (all []frameRemainder) {
 	last := -1
 	add := func(frame []byte) {
 		number := -1
@@ -212,7 +212,7 @@ func splitFrames(body []byte) (all []unassignedFrame) {
 			last++
 			number = last
 		}
-		all = append(all, unassignedFrame{number, len(frame)})
+		all = append(all, frameRemainder{number, len(frame)})
 	}
 	var splitter sse.FrameSplitter
 	for frame := range splitter.Split(body) {

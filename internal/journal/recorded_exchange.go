@@ -49,12 +49,12 @@ type exchangeData struct {
 	thread, run string
 	cursor      string // cursor from which the client wanted to resume the stream
 	violations  []spec.Violation
-	references  []answeredInput // references to what the server sent in earlier responses
+	references  []inputRef // references to what the server sent in earlier responses
 
-	matched   bool       // [ExchangeRecorder.Matched] was called
-	rule      string     // name of the rule or recording that matched; "": none
-	misses    []Mismatch // why other rules did not match
-	missCount int        // number of misses, including those that are not kept
+	matched   bool           // [ExchangeRecorder.Matched] was called
+	rule      string         // name of the rule or recording that matched; "": none
+	misses    []RuleMismatch // why other rules did not match
+	missCount int            // number of misses, including those that are not kept
 
 	status        int
 	header        spec.Header
@@ -72,10 +72,10 @@ type exchangeData struct {
 	otherBytes int64               // memory of everything but sentBytes, pieces and header
 }
 
-// An answeredInput identifies the tool call or the interrupt that a part of a request answers.
+// An inputRef identifies the tool call or the interrupt that a part of a request answers.
 // Its kind is spec.InputToolResult or spec.InputResume, and its id is the id of the call or
 // interrupt.
-type answeredInput struct {
+type inputRef struct {
 	kind spec.Kind
 	id   string
 }
@@ -200,14 +200,14 @@ func (s *recordedExchange) setParsed(op string, event *spec.Event) {
 			continue
 		}
 		if id != "" && len(s.references) < maxCalls {
-			s.references = append(s.references, answeredInput{p.Kind, s.redact(id)})
+			s.references = append(s.references, inputRef{p.Kind, s.redact(id)})
 			s.otherBytes += int64(32 + len(id))
 		}
 	}
 }
 
 // missesSize returns the approximate memory of misses in bytes.
-func missesSize(misses []Mismatch) (n int64) {
+func missesSize(misses []RuleMismatch) (n int64) {
 	for _, m := range misses {
 		n += int64(32 + len(m.Rule) + len(m.Why))
 	}

@@ -32,7 +32,7 @@ func TestNoSecretIsKept(t *testing.T) {
 			e := j.Open(o)
 			e.Parsed("POST /runs", &spec.Event{Thread: "t-" + canary, Violations: []spec.Violation{{Location: "body /text", Message: canary + " is wrong"}},
 				Parts: []spec.Event{{Kind: spec.InputToolResult, Call: canary}}})
-			e.Matched("", []Mismatch{{"a", "the text is " + canary}})
+			e.Matched("", []RuleMismatch{{"a", "the text is " + canary}})
 			e.HeadSent(200, http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"id=other-canary; Path=/"}, "X-Echo": {canary}})
 			e.BytesSent(0, []byte("data: "+plain[:9]))
 			e.BytesSent(0, []byte(plain[9:]+" "+canary+"\n\n"))

@@ -132,21 +132,21 @@ func endBusyStream(next dialectHandler) dialectHandler {
 	})(next)
 }
 
-// A threadLockTrigger says what must happen in a thread before lockThreads refuses all of its
+// A lockCondition says what must happen in a thread before lockThreads refuses all of its
 // prompts.
-type threadLockTrigger int
+type lockCondition int
 
 const (
-	afterRefusedPrompt threadLockTrigger = iota // a prompt arrived while a stream of the thread was open, and was refused
-	afterDisconnect                             // a client left a stream of the thread before the end of the run
-	afterStop                                   // a request to cancel a run of the thread was accepted
+	afterRefusedPrompt lockCondition = iota // a prompt arrived while a stream of the thread was open, and was refused
+	afterDisconnect                         // a client left a stream of the thread before the end of the run
+	afterStop                               // a request to cancel a run of the thread was accepted
 )
 
-// lockThreads returns a middleware that locks a thread of a user once the given trigger has
+// lockThreads returns a middleware that locks a thread of a user once the condition has
 // occurred in it: it refuses all further valid requests of the user to start a run in the thread,
-// with status 409 (Conflict). If trigger is afterRefusedPrompt, the middleware also refuses, with
+// with status 409 (Conflict). If condition is afterRefusedPrompt, the middleware also refuses, with
 // the same status, the prompts that arrive while a stream of the thread is open.
-func lockThreads(trigger threadLockTrigger) middleware {
+func lockThreads(condition lockCondition) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var locked, open sync.Map // sets of threadKeys; open has the threads with an open stream
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -158,7 +158,7 @@ func lockThreads(trigger threadLockTrigger) middleware {
 			}
 			_, isLocked := locked.Load(key)
 			_, isBusy := open.Load(key)
-			if starts && (isLocked || isBusy && trigger == afterRefusedPrompt) {
+			if starts && (isLocked || isBusy && condition == afterRefusedPrompt) {
 				locked.Store(key, true)
 				refuseAsBusy(w, v)
 				return
@@ -172,7 +172,7 @@ func lockThreads(trigger threadLockTrigger) middleware {
 				hasLeft = hasLeft || v.httpRequest.Context().Err() != nil
 			}})
 			isStopped := a != nil && a.status/100 == 2 && v.isOperation("cancel")
-			if trigger == afterDisconnect && hasLeft || trigger == afterStop && isStopped {
+			if condition == afterDisconnect && hasLeft || condition == afterStop && isStopped {
 				locked.Store(key, true)
 			}
 			if a != nil {

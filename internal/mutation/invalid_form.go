@@ -30,7 +30,7 @@ var invalidForms = []struct {
 // one of the forms in invalidForms.
 func (g *generator) addInvalidForms() {
 	for _, o := range g.dialect.Operations() {
-		seen := &dialect.SeenInvalidRequests{}
+		seen := &dialect.DerivedInvalidRequests{}
 		for _, template := range o.TemplatesBySimplicity() {
 			valid, err := g.dialect.BuildRequest(template, sampleEvent)
 			if err != nil {

@@ -11,10 +11,10 @@ import (
 // [spec.Shared]. When a check sees an event, each tracker already includes that event, unless the
 // comment on the tracker says otherwise.
 
-// An unresumedStreamTracker follows the streams of a conversation, one after the other. It leaves
+// An initialStreamTracker follows the streams of a conversation, one after the other. It leaves
 // out resumed streams, whose requests have a cursor, and the responses to requests that a server
 // must refuse. Other checks judge these.
-type unresumedStreamTracker struct {
+type initialStreamTracker struct {
 	request spec.Event // of the current exchange; Text is the prompt of its run, if that is known
 	isOpen  bool       // whether the current response is a stream that the tracker follows
 	opens   bool       // whether the current event is the head of a stream that the tracker follows
@@ -26,17 +26,17 @@ type unresumedStreamTracker struct {
 	messages messageTracker    // which messages of the current stream are open
 }
 
-// streamsOf returns the unresumedStreamTracker of the conversation to which p applies. All checks
+// streamsOf returns the initialStreamTracker of the conversation to which p applies. All checks
 // share it, so they must not modify it.
-func streamsOf(p *spec.Pass) *unresumedStreamTracker {
-	return spec.Shared(p, "streams", func() (*unresumedStreamTracker, func(spec.Event)) {
-		s := &unresumedStreamTracker{prompts: map[string]string{}}
+func streamsOf(p *spec.Pass) *initialStreamTracker {
+	return spec.Shared(p, "streams", func() (*initialStreamTracker, func(spec.Event)) {
+		s := &initialStreamTracker{prompts: map[string]string{}}
 		return s, s.observe
 	})
 }
 
 // observe updates the tracker with e, the next event of the conversation.
-func (s *unresumedStreamTracker) observe(e spec.Event) {
+func (s *initialStreamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
@@ -57,22 +57,22 @@ func (s *unresumedStreamTracker) observe(e spec.Event) {
 // sees reports whether e is an event of the current stream and the tracker follows that stream.
 // The events of a stream are its frames, its comments, an incomplete frame, and the end of its
 // body. The end of the body is left out if the client closed the connection before the run ended.
-func (s *unresumedStreamTracker) sees(e spec.Event) bool {
+func (s *initialStreamTracker) sees(e spec.Event) bool {
 	return s.isOpen && !isAbandoned(e) &&
 		(e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete)
 }
 
 // isUnrequested reports whether request asks for the stream of a run that no earlier request of the
 // conversation is known to have started. The argument must be the field request of an
-// [unresumedStreamTracker], whose Text is the prompt of the run if that is known.
+// [initialStreamTracker], whose Text is the prompt of the run if that is known.
 func isUnrequested(request spec.Event) bool {
 	return request.Run != "" && request.Text == "" && len(request.Parts) == 0
 }
 
 // eachStream returns a newWatcherFunc that calls w at the start of each stream that an
-// [unresumedStreamTracker] follows. The argument request of w is the request for the stream. The
+// [initialStreamTracker] follows. The argument request of w is the request for the stream. The
 // function that w returns is then called with each event of the stream, in order; see
-// [unresumedStreamTracker.sees].
+// [initialStreamTracker.sees].
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) newWatcherFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		streams := streamsOf(p)
@@ -109,8 +109,8 @@ type exchangeTracker struct {
 	// runs contains the ids of the runs that the server accepted. The thread is not part of the
 	// key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
-	// subjects contains the subjects of the valid requests that the server accepted.
-	subjects map[acceptedSubject]bool
+	// runOperations contains the keys of the valid requests that the server accepted.
+	runOperations map[runOperationKey]bool
 	// operations contains, for each user, the operations that accepted a valid request of the user.
 	operations map[userOperationKey]bool
 	// unread contains the runs of which no stream was received yet. The value is the time at which
@@ -132,7 +132,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
 			asked: callsAndInterrupts{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
-			subjects: map[acceptedSubject]bool{}, operations: map[userOperationKey]bool{},
+			runOperations: map[runOperationKey]bool{}, operations: map[userOperationKey]bool{},
 			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}
 		return a, a.observe
@@ -160,7 +160,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			a.uploads.record(x.request, x.reply)
 			x.unverifiable = x.unaskedAnswer || a.uploads.isUnverifiable(x.request)
 			x.threadBusy = a.running.mayRefuse(x.request)
-			x.acceptedBefore = a.subjects[subjectOf(x.request)]
+			x.acceptedBefore = a.runOperations[runOperationOf(x.request)]
 			x.knownUser = x.request.Facts().Scripted && a.operations[operationOf(x.request)]
 			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
@@ -182,15 +182,15 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	}
 }
 
-// recordAccepted updates a.subjects, a.idleSince, a.runs and a.unread to reflect the exchange x,
+// recordAccepted updates a.runOperations, a.idleSince, a.runs and a.unread to reflect the exchange x,
 // which has ended. It does nothing if the request was not accepted. If the request names no thread,
-// it updates only a.subjects.
+// it updates only a.runOperations.
 func (a *exchangeTracker) recordAccepted(x exchange) {
 	if !x.isAccepted() {
 		return
 	}
 	if x.request.Valid() {
-		a.subjects[subjectOf(x.request)], a.operations[operationOf(x.request)] = true, true
+		a.runOperations[runOperationOf(x.request)], a.operations[operationOf(x.request)] = true, true
 	}
 	if x.request.Thread == "" {
 		return
@@ -235,17 +235,16 @@ func threadOf(request spec.Event) userThreadKey {
 	return userThreadKey{request.Thread, request.User, request.Principal}
 }
 
-// An acceptedSubject identifies the operation of an accepted request, and the user, the thread and
-// the run that the request names. Fields for what the request does not name are empty.
-type acceptedSubject struct {
+// A runOperationKey identifies an operation, and the user, the thread and the run that a request
+// for it names. Fields for what the request does not name are empty.
+type runOperationKey struct {
 	operation string
-	thread    userThreadKey
-	run       string
+	run       userRunKey
 }
 
-// subjectOf returns what request would be recorded as if the server accepted it.
-func subjectOf(request spec.Event) acceptedSubject {
-	return acceptedSubject{request.Operation, threadOf(request), request.Run}
+// runOperationOf returns the key of request.
+func runOperationOf(request spec.Event) runOperationKey {
+	return runOperationKey{request.Operation, userRunKey{threadOf(request), request.Run}}
 }
 
 // A userOperationKey identifies a user and an operation of the dialect.

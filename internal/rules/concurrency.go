@@ -19,7 +19,7 @@ This is judged if the server accepted the cancel request. A cancel request that 
 the active run of its thread. A stream with an idle limit in its request may close without a terminal
 event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			if (l.endCount > 0 || l.request.PollLimit == "") && a.exchanges.isCanceled(l) {
 				p.Judge(l.bodyEnd, l.endCount == 1,
@@ -46,9 +46,9 @@ type completedStream struct {
 	bodyEnd               spec.Event       // the event for the end of the body
 }
 
-// A runTimeline holds the completed streams of a conversation, and the times at which runs
+// A conversationTimeline holds the completed streams of a conversation, and the times at which runs
 // were requested and ended.
-type runTimeline struct {
+type conversationTimeline struct {
 	exchanges *exchangeTracker
 	streams   []completedStream
 	resumed   []completedStream // streams that were requested from a cursor
@@ -101,10 +101,10 @@ func areSiblingRuns(a, b spec.Event) bool {
 
 // judgeStreams returns a newWatcherFunc that calls judge once, at the end of a conversation. The
 // argument a holds the completed streams of the conversation.
-func judgeStreams(judge func(p *spec.Pass, a *runTimeline)) newWatcherFunc {
-	return judgeAtEnd(func(p *spec.Pass) *runTimeline {
-		return spec.Shared(p, "stream timeline", func() (*runTimeline, func(spec.Event)) {
-			timeline := &runTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
+func judgeStreams(judge func(p *spec.Pass, a *conversationTimeline)) newWatcherFunc {
+	return judgeAtEnd(func(p *spec.Pass) *conversationTimeline {
+		return spec.Shared(p, "stream timeline", func() (*conversationTimeline, func(spec.Event)) {
+			timeline := &conversationTimeline{exchanges: exchangesOf(p), requestedAt: map[string]time.Duration{}}
 			observeStreams := eachStream(timeline.observeStream)(p)
 			observeResumed := eachStreamOrRest(timeline.observeResumed)(p)
 			return timeline, func(e spec.Event) {
@@ -120,10 +120,10 @@ func judgeStreams(judge func(p *spec.Pass, a *runTimeline)) newWatcherFunc {
 	}, judge)
 }
 
-// observeResumed is like [runTimeline.observeStream], but only for streams that were requested from
+// observeResumed is like [conversationTimeline.observeStream], but only for streams that were requested from
 // a cursor: the function that it returns adds the stream to a.resumed, and nothing to a.runEnds.
 // For any other stream, the function does nothing.
-func (a *runTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
+func (a *conversationTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event) {
 	request := streamsOf(p).request // with the prompt of its run
 	if request.Cursor == "" {
 		return func(spec.Event) {}
@@ -135,7 +135,7 @@ func (a *runTimeline) observeResumed(p *spec.Pass, _ spec.Event) func(spec.Event
 // asked for. For each terminal event, the function adds an element to a.runEnds. When the response
 // body ends, it adds the stream to a.streams, unless the transfer was cut off or the client stopped
 // reading before the run ended.
-func (a *runTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
+func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	observe := observeCompleted(request, func(l completedStream) { a.streams = append(a.streams, l) })
 	return func(e spec.Event) {
 		if isTerminal(e) {
@@ -209,7 +209,7 @@ the client may read the two streams at different speeds. Such a stream is not ju
 run was canceled, if its request has an idle limit, or if its last event cannot be decoded and may be
 the terminal event.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			later := time.Duration(0)
 			if l.endCount == 0 { // a client that reads two streams may see the cause after the effect
@@ -244,7 +244,7 @@ request are not judged.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	// The cancel requests of other users are refused.
 	AllPrincipals: true,
-	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			minimum, scripted := scriptedDuration(l.request)
 			requestedAt, known := a.requestedAt[runKey(l.request)]

@@ -73,8 +73,8 @@ type messageStates struct {
 	byID      map[string]*messageState // by message id
 	openCount int                      // number of open messages
 
-	streams *unresumedStreamTracker // determines which event opens a stream, and which events belong to it
-	pending spec.Event              // a status event that the states do not yet include; its Kind is "" if there is none
+	streams *initialStreamTracker // determines which event opens a stream, and which events belong to it
+	pending spec.Event            // a status event that the states do not yet include; its Kind is "" if there is none
 }
 
 // messageStatesOf returns the states of the messages in the conversation. All checks share the

@@ -250,7 +250,7 @@ type callState struct {
 // that understands the test prompts for a call of one; see [spec.Trace.Scripted].
 type streamToolCalls struct {
 	keep    func(spec.Event) *spec.Event // copies an event that is retained; see keeper
-	streams *unresumedStreamTracker      // determines which event opens a stream, and which events belong to it
+	streams *initialStreamTracker        // determines which event opens a stream, and which events belong to it
 	pending *spec.Event                  // an event that toolCalls does not yet include; nil if there is none
 	active  bool                         // whether the current stream is open and may have calls of client tools
 	toolCalls

@@ -36,7 +36,7 @@ Not judged: a stream whose run was canceled; a stream that was open when another
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: judgeStreams(func(p *spec.Pass, a *runTimeline) {
+	Watch: judgeStreams(func(p *spec.Pass, a *conversationTimeline) {
 		for _, l := range a.streams {
 			silence, isIdle := scriptedSilence(l.request)
 			if at, known := a.requestedAt[runKey(l.request)]; known {
@@ -94,7 +94,7 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 // only after the previous stream has sent its last one. Groups of fewer than minTogether streams
 // are not judged. Neither are streams whose deltas took less than half of the time that the prompts
 // ask for, because a client that stalls may receive them one after the other.
-func judgeTogether(p *spec.Pass, a *runTimeline) {
+func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 	var group, slow []*completedStream // in the order of their first deltas
 	for i := range a.streams {
 		l := &a.streams[i]

@@ -88,7 +88,7 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 		st := p.state
 		reply.Agent = func(chunk pace.ChunkSize, pause func(time.Duration)) reference.Agent {
 			return reference.NewAgent(func(_ context.Context, _ reference.Turn, e *reference.EventEmitter) {
-				(&player{e, chunk, pause, st}).playSteps(steps)
+				(&replyPlayer{e, chunk, pause, st}).playSteps(steps)
 			})
 		}
 	}
@@ -117,15 +117,15 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.CannedRespo
 	return &fault.CannedResponse{Status: s.Code, Code: code, Message: text, RetryAfter: time.Duration(s.RetryAfter)}
 }
 
-// A player emits the events of one scripted reply.
-type player struct {
+// A replyPlayer emits the events of one scripted reply.
+type replyPlayer struct {
 	*reference.EventEmitter
 	chunk pace.ChunkSize      // the size of the pieces into which texts are split
 	pause func(time.Duration) // called for each "wait" step; must wait for the given time
 	state *State              // stores the names of the tools that the client runs
 }
 
-func (p *player) playSteps(steps []renderedStep) {
+func (p *replyPlayer) playSteps(steps []renderedStep) {
 	for i := range steps {
 		if p.Stopped() {
 			return
@@ -134,7 +134,7 @@ func (p *player) playSteps(steps []renderedStep) {
 	}
 }
 
-func (p *player) playStep(b *renderedStep) {
+func (p *replyPlayer) playStep(b *renderedStep) {
 	switch b.name {
 	case "wait":
 		p.pause(b.wait)
@@ -169,7 +169,7 @@ func compactJSON(text string) string {
 	return b.String()
 }
 
-func (p *player) playMessage(inner []renderedStep) {
+func (p *replyPlayer) playMessage(inner []renderedStep) {
 	id := p.NewMessageID()
 	p.Emit(spec.Event{Kind: spec.MessageStart, Message: id})
 	for _, b := range inner {
@@ -189,7 +189,7 @@ func (p *player) playMessage(inner []renderedStep) {
 
 // emitDeltas splits text into the pieces that p.chunk specifies, and emits each piece as an event
 // of kind k for the message with the given id. It returns early if the emitter has stopped.
-func (p *player) emitDeltas(k spec.Kind, id, text string) {
+func (p *replyPlayer) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.Stopped() {
 			return
@@ -201,7 +201,7 @@ func (p *player) emitDeltas(k spec.Kind, id, text string) {
 // playToolCalls emits the events of tool calls that are open at the same time: first the starts of
 // all calls, then the arguments and the end of each call, and finally the results of the calls that
 // the server runs.
-func (p *player) playToolCalls(calls []renderedCall) {
+func (p *replyPlayer) playToolCalls(calls []renderedCall) {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
 		ids[i] = p.NewCallID()

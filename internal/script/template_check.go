@@ -13,13 +13,13 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// An argumentRange is the least and the greatest number of arguments of a function. A negative
+// An arity is the least and the greatest number of arguments of a function. A negative
 // greatest number stands for no limit.
-type argumentRange struct{ least, most int }
+type arity struct{ least, most int }
 
 // String returns the range as text, such as "1 argument", "1 to 4 arguments" or "at least 1
 // argument".
-func (r argumentRange) String() string {
+func (r arity) String() string {
 	text, last := strconv.Itoa(r.least), r.most
 	switch {
 	case r.most < 0:
@@ -37,19 +37,19 @@ func (r argumentRange) String() string {
 // call, by name: those of templateData.funcs, and the predefined functions of text/template for
 // logic, comparison and indexing. Other predefined functions are excluded, because they could, for
 // example, produce a large text (printf).
-var argumentRanges = func() map[string]argumentRange {
-	all := map[string]argumentRange{
+var argumentRanges = func() map[string]arity {
+	all := map[string]arity{
 		"and": {1, -1}, "or": {1, -1}, "not": {1, 1}, "eq": {2, -1}, "ne": {2, 2}, "lt": {2, 2}, "le": {2, 2}, "gt": {2, 2},
 		"ge": {2, 2}, "len": {1, 1}, "index": {1, -1}, "slice": {1, 4},
 	}
 	for name, f := range (&templateData{}).funcs() {
 		t := reflect.TypeOf(f)
-		all[name] = argumentRange{t.NumIn(), t.NumIn()}
+		all[name] = arity{t.NumIn(), t.NumIn()}
 		if t.IsVariadic() {
-			all[name] = argumentRange{t.NumIn() - 1, -1}
+			all[name] = arity{t.NumIn() - 1, -1}
 		}
 	}
-	all["pick"] = argumentRange{1, -1}
+	all["pick"] = arity{1, -1}
 	return all
 }()
 

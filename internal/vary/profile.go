@@ -11,10 +11,10 @@ import (
 // A variationConstraints describes which variations the OpenAPI document and the requirements of a
 // dialect allow.
 type variationConstraints struct {
-	frameShape, replyShape *dialect.ApplicableSchemas // for the data of frames, and for JSON response bodies
-	unknownEvent           dialect.UnknownEventForm   // form of events of unknown types
-	forbidden              map[Trait]bool             // traits that no variation may have
-	keepAliveText          string                     // text that all comments must have; "" if any text is allowed
+	frameShape, replyShape *dialect.ValueShape      // for the data of frames, and for JSON response bodies
+	unknownEvent           dialect.UnknownEventForm // form of events of unknown types
+	forbidden              map[Trait]bool           // traits that no variation may have
+	keepAliveText          string                   // text that all comments must have; "" if any text is allowed
 }
 
 // profiles caches the results of newProfile, by dialect, because newProfile is slow.

@@ -27,7 +27,7 @@ type jsonRewriter struct {
 // not valid JSON, rewriteJSON returns it unchanged. Random choices are drawn from r. The parameter
 // s summarizes the schemas that apply to the value; it is nil if the document of the dialect does
 // not define the value. If allowNewlines is true, the result may contain line feeds between tokens.
-func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.ApplicableSchemas, allowNewlines bool) []byte {
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.ValueShape, allowNewlines bool) []byte {
 	if !json.Valid(text) {
 		return text
 	}
@@ -41,9 +41,9 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *dialect.Applicable
 // rewriteValue removes the next value from the input and appends a rewritten form of it to the
 // output. The parameter s summarizes the schemas that apply to the value; it is nil if the document
 // of the dialect does not define the value.
-func (p *jsonRewriter) rewriteValue(s *dialect.ApplicableSchemas) {
+func (p *jsonRewriter) rewriteValue(s *dialect.ValueShape) {
 	if s == nil {
-		s = &dialect.ApplicableSchemas{}
+		s = &dialect.ValueShape{}
 	}
 	switch p.input[0] {
 	case '{':
@@ -59,7 +59,7 @@ func (p *jsonRewriter) rewriteValue(s *dialect.ApplicableSchemas) {
 
 // rewriteObject removes the next value from the input and appends a rewritten form of it to the
 // output. The value must be an object; s summarizes the schemas that apply to it.
-func (p *jsonRewriter) rewriteObject(s *dialect.ApplicableSchemas) {
+func (p *jsonRewriter) rewriteObject(s *dialect.ValueShape) {
 	members := p.rewriteEach('}', func() {
 		name := p.takeToken()
 		p.rewriteString(name)
@@ -84,7 +84,7 @@ func (p *jsonRewriter) rewriteObject(s *dialect.ApplicableSchemas) {
 
 // rewriteList removes the next value from the input and appends a rewritten form of it to the
 // output. The value must be an array; s summarizes the schemas that apply to it.
-func (p *jsonRewriter) rewriteList(s *dialect.ApplicableSchemas) {
+func (p *jsonRewriter) rewriteList(s *dialect.ValueShape) {
 	items := s.Items
 	if s.HasSlot { // then the array as a whole is the value of one field of an event
 		items = nil
@@ -123,9 +123,9 @@ func (p *jsonRewriter) capture(write func()) []byte {
 // memberShape returns a summary of the schemas that apply to a member of an object; s is the
 // summary for the object. The parameter literal is the name of the member as a JSON string. The
 // result is nil if the document does not define the member. It is also nil if the object as a whole
-// is the value of a slot (see [dialect.ApplicableSchemas]): the members of such an object are
+// is the value of a slot (see [dialect.ValueShape]): the members of such an object are
 // arbitrary.
-func memberShape(s *dialect.ApplicableSchemas, literal []byte) *dialect.ApplicableSchemas {
+func memberShape(s *dialect.ValueShape, literal []byte) *dialect.ValueShape {
 	var name string
 	if s.HasSlot || json.Unmarshal(literal, &name) != nil {
 		return nil
@@ -166,7 +166,7 @@ var unknownMemberValues = []string{
 // its value. The parameter s summarizes the schemas of the object; unknownMember chooses a name
 // that none of them defines. The parameter n is the number of members before the new one. It
 // becomes part of the name, so that no two unknown members of the object have the same name.
-func (p *jsonRewriter) unknownMember(s *dialect.ApplicableSchemas, n int) []byte {
+func (p *jsonRewriter) unknownMember(s *dialect.ValueShape, n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if s.Members[name] != nil {
 		name = strings.Repeat(name, 3)
@@ -216,7 +216,7 @@ func (p *jsonRewriter) addSpace() {
 // rewriteNumber appends text, which is a number, true, false or null, to the output. If the
 // variation has the trait [Numbers] and s.Number is true, it may write a non-negative integer in a
 // different form, such as 1.0. The parameter s summarizes the schemas that apply to the value.
-func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.ApplicableSchemas) {
+func (p *jsonRewriter) rewriteNumber(text []byte, s *dialect.ValueShape) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
 	if !p.variation.Has(Numbers) || !s.Number || !isInteger || p.rng.IntN(2) == 0 {

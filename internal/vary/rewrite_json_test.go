@@ -16,9 +16,9 @@ import (
 
 // every returns a variation that has all traits, including those that exclude each other.
 func every(seed uint64) *Variation {
-	open := &dialect.ApplicableSchemas{Members: map[string]*dialect.ApplicableSchemas{"n": {Number: true}}}
-	open.Members["in"], open.Members["list"] = open, &dialect.ApplicableSchemas{Items: open}
-	open.Members["payload"] = &dialect.ApplicableSchemas{HasSlot: true, Members: open.Members}
+	open := &dialect.ValueShape{Members: map[string]*dialect.ValueShape{"n": {Number: true}}}
+	open.Members["in"], open.Members["list"] = open, &dialect.ValueShape{Items: open}
+	open.Members["payload"] = &dialect.ValueShape{HasSlot: true, Members: open.Members}
 	b := &variationConstraints{frameShape: open, replyShape: open, unknownEvent: dialect.UnknownEventForm{TypeMember: "type"}}
 	return &Variation{seed: seed, profile: b, traits: Traits, cursorEncoding: cursorEncodings[2], lineEnds: []string{"\n", "\r", "\r\n"}}
 }

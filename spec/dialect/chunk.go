@@ -6,10 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A chunkExtension is the content of the extension x-chunk in the schema of a [variant]. Values of
+// A chunkRule is the content of the extension x-chunk in the schema of a [variant]. Values of
 // such a variant are chunks: deltas of messages or tool calls whose stream need not contain events
 // for the start and the end of the message or call, because the chunks imply them.
-type chunkExtension struct {
+type chunkRule struct {
 	id         func(*spec.Event) *string // returns a pointer to the field for the id of the message or call
 	start, end spec.Kind                 // the kinds of the implied events
 
@@ -21,10 +21,10 @@ type chunkExtension struct {
 	until spec.Kind
 }
 
-// newChunkRule returns the chunkExtension for at, the value of an extension x-chunk. The fields for
+// newChunkRule returns the chunkRule for at, the value of an extension x-chunk. The fields for
 // members that at lacks are nil or "". The value is not checked (see chunkCheck).
-func newChunkRule(at node) *chunkExtension {
-	return &chunkExtension{
+func newChunkRule(at node) *chunkRule {
+	return &chunkRule{
 		id:    slotFields[at.get("of").text()],
 		start: spec.Kind(at.get("start").text()),
 		end:   spec.Kind(at.get("end").text()),
@@ -33,10 +33,10 @@ func newChunkRule(at node) *chunkExtension {
 	}
 }
 
-// chunkCheck is the [extensionCheck] of x-chunk (see [chunkExtension]). The value must have the
+// chunkCheck is the [extensionValidator] of x-chunk (see [chunkRule]). The value must have the
 // members "of", "start" and "end". It may also have "by" and "until", but not only one of the two.
 func chunkCheck(n node) (pointer, message string) {
-	if pointer, message := memberCheck(map[string]extensionCheck{
+	if pointer, message := memberCheck(map[string]extensionValidator{
 		"of": slotCheck, "start": kindCheck, "end": kindCheck, "by": slotCheck, "until": kindCheck,
 	})(n); message != "" {
 		return pointer, message
@@ -53,13 +53,13 @@ func chunkCheck(n node) (pointer, message string) {
 // An openSpan is a message or tool call that a chunk of a stream started and that has not ended
 // yet.
 type openSpan struct {
-	rule *chunkExtension // the rule for its chunks
-	key  string          // the value in the field rule.by of its chunks, such as an index; "" if rule.by is nil
-	end  spec.Event      // the end to add if the stream does not contain one; without a position in the stream
+	rule *chunkRule // the rule for its chunks
+	key  string     // the value in the field rule.by of its chunks, such as an index; "" if rule.by is nil
+	end  spec.Event // the end to add if the stream does not contain one; without a position in the stream
 }
 
 // openSpans lists the open messages and tool calls of a stream, in the order of their starts.
-// Unless chunkExtension.by is set, at most one of them is open in each lane (see
+// Unless chunkRule.by is set, at most one of them is open in each lane (see
 // [spec.Event].Lane).
 type openSpans []openSpan
 
@@ -71,7 +71,7 @@ type openSpans []openSpan
 // The kind of e must be neither Undecodable nor Unrecognized, because an event of these kinds may
 // belong to any message or call. The argument chunk is the rule for e if e is a chunk, and nil
 // otherwise.
-func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkExtension, e *spec.Event) []spec.Event {
+func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkRule, e *spec.Event) []spec.Event {
 	key := ""
 	if chunk != nil && chunk.by != nil {
 		key = *chunk.by(e)
@@ -110,7 +110,7 @@ func (o *openSpans) appendEvents(events []spec.Event, chunk *chunkExtension, e *
 // Only messages and calls with the same rule and key are considered. A chunk with an id continues
 // the one with that id. A chunk without an id continues the first one in its lane. If none is open
 // there and lane is "", it continues the first one in any lane.
-func (o *openSpans) setID(id *string, rule *chunkExtension, key, lane string) bool {
+func (o *openSpans) setID(id *string, rule *chunkRule, key, lane string) bool {
 	find := func(matches func(openSpan) bool) int {
 		return slices.IndexFunc(*o, func(open openSpan) bool {
 			return open.rule == rule && open.key == key && matches(open)

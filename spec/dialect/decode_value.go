@@ -39,13 +39,13 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A decodeScope states what [variant.decode] sets in an event besides its kind, slots and parts.
-type decodeScope int
+// A decodeMode states what [variant.decode] sets in an event besides its kind, slots and parts.
+type decodeMode int
 
 const (
-	contentsOnly     decodeScope = iota // nothing
-	withRequirements                    // Exercised; the value is not validated, since it already was
-	withViolations                      // Exercised and Violations; the value is validated
+	contentsOnly     decodeMode = iota // nothing
+	withRequirements                   // Exercised; the value is not validated, since it already was
+	withViolations                     // Exercised and Violations; the value is validated
 )
 
 // decode sets the kind, slots and parts of e from the JSON value v, which must match the variant.
@@ -53,7 +53,7 @@ const (
 // [spec.Unrecognized]. A slot is unchanged if v has no value of an allowed type for it. If several
 // items of a list have values for the same slot, the slot holds their concatenation; for the slot
 // "text", the values are also appended to e.Texts.
-func (w *variant) decode(e *spec.Event, v any, mode decodeScope) {
+func (w *variant) decode(e *spec.Event, v any, mode decodeMode) {
 	e.Kind = w.kind
 	if e.Kind == "" {
 		e.Kind = spec.Unrecognized
@@ -138,7 +138,7 @@ func (w *variant) checkSchema(e *spec.Event, v any) {
 // contentsOnly, the field Exercised of the parts is set. Their field Violations is always empty,
 // because v is validated as a whole. The result is empty, but not nil, if v has an array for parts
 // without any.
-func (w *variant) decodeParts(v any, mode decodeScope) (parts []spec.Event) {
+func (w *variant) decodeParts(v any, mode decodeMode) (parts []spec.Event) {
 	typeOf := func(string) string { return w.textAt("type", v) }
 	for site, item := range w.partValues(v) {
 		matched := matchVariantIn(site.variants, item, typeOf)
@@ -206,9 +206,9 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether v exercises the requirement l (see [requirementBinding]). The
+// isExercised reports whether v exercises the requirement l (see [locatedRequirement]). The
 // argument v is a value of the variant as a whole, not only its member at l.path.
-func (l requirementBinding) isExercised(v any) bool {
+func (l locatedRequirement) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })
 	}

@@ -129,7 +129,7 @@ var noSlots spec.Event
 // memberWith returns the member that carries the given slot in events of kind k, or nil if there is
 // none. It considers only one variant of that kind: the first of the frames or, if no frame has the
 // kind, the first of the other responses, ordered by status.
-func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
+func (o *Operation) memberWith(k spec.Kind, slot string) *memberEncoding {
 	w := variantFor(o.frameVariants, k, &noSlots)
 	for _, status := range slices.Sorted(maps.Keys(o.responses)) {
 		if w == nil {
@@ -145,7 +145,7 @@ func (o *Operation) memberWith(k spec.Kind, slot string) *objectField {
 // fieldForSlot returns the first member of the object, at any depth, that carries the given slot.
 // Members are searched in the order of their names. fieldForSlot returns nil if no member carries
 // the slot.
-func (f *objectEncoding) fieldForSlot(slot string) *objectField {
+func (f *objectEncoding) fieldForSlot(slot string) *memberEncoding {
 	for _, m := range f.fields {
 		if m.slot == slot {
 			return m

@@ -182,7 +182,7 @@ func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 }
 
 // fieldAt returns the member at a path of the object f, or nil if there is none.
-func fieldAt(f *objectEncoding, path []string) *objectField {
+func fieldAt(f *objectEncoding, path []string) *memberEncoding {
 	for _, m := range f.fields {
 		switch {
 		case m.name != path[0]:
@@ -197,7 +197,7 @@ func fieldAt(f *objectEncoding, path []string) *objectField {
 
 // enumOf returns the shortest enumeration of values in the schemas of a member. It returns nil if
 // there is none.
-func enumOf(m *objectField) (shortest []string) {
+func enumOf(m *memberEncoding) (shortest []string) {
 	for _, s := range m.schemas {
 		if enum := s.get("enum").strings(); len(enum) > 0 && (shortest == nil || len(enum) < len(shortest)) {
 			shortest = enum
@@ -206,7 +206,7 @@ func enumOf(m *objectField) (shortest []string) {
 	return shortest
 }
 
-func drawValue(t *rapid.T, slot string, m *objectField) string {
+func drawValue(t *rapid.T, slot string, m *memberEncoding) string {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch enum := enumOf(m); {
 	case len(enum) > 0:

@@ -79,7 +79,7 @@ func (o *Operation) frameFor(e *spec.Event) (*variant, *spec.Event) {
 
 // chunkFor returns e in the form in which one of the variants can encode it. ok is false if none of
 // them can. The form differs from e only if the variant describes chunks that carry their id only
-// once (see [chunkExtension].by): if e starts a message or call, part is the first chunk of it; if
+// once (see [chunkRule].by): if e starts a message or call, part is the first chunk of it; if
 // e is a later chunk, part is e without its id.
 func chunkFor(variants []*variant, e *spec.Event) (part spec.Event, ok bool) {
 	part = *e
@@ -121,7 +121,7 @@ func (o *Operation) EndStatus(occurred func(spec.Kind) bool) string {
 }
 
 // variantFor returns the first of the variants that has kind k and can encode e, or nil if there is
-// none. If e.IsChunk is true, the variant must describe chunks (see [chunkExtension]). If no
+// none. If e.IsChunk is true, the variant must describe chunks (see [chunkRule]). If no
 // variant of kind [spec.ReasoningDelta] can encode e, variantFor returns one of kind
 // [spec.MessageDelta] instead.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
@@ -270,7 +270,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 // fieldText returns, as text, the value that the top-level member with the given name has in the
 // encoding of e, or "" if it has none.
 func (f *objectEncoding) fieldText(name string, e *spec.Event) string {
-	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
+	i := slices.IndexFunc(f.fields, func(m *memberEncoding) bool { return m.name == name })
 	if i < 0 {
 		return ""
 	}

@@ -32,7 +32,7 @@ func (f *objectEncoding) appendJSON(dst []byte, e *spec.Event) (out []byte, hasC
 // appendJSON appends to dst the value of the member m in the encoding of e, as JSON, and returns
 // the result as out. present is false if the object should lack the member; the caller must then
 // discard out. hasContent reports whether the value comes from e, rather than from the document.
-func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
+func (m *memberEncoding) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
 		return m.appendParts(dst, e.Parts)
@@ -60,7 +60,7 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 // only parts for which m.variants has a variant. If the member is a list, appendParts encodes all
 // of these parts, and otherwise only the first one. If there are none, the value is
 // m.encodedDefault.
-func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
+func (m *memberEncoding) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
 	for i := range parts {
 		w := variantFor(m.variants, parts[i].Kind, &parts[i])
@@ -90,7 +90,7 @@ func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, p
 // emptyValue returns the value that is encoded for a required member if the event has no value for
 // it. This is nil if the schema allows null, otherwise the empty value of the member's type: [],
 // {}, 0, false or "".
-func (m *objectField) emptyValue() any {
+func (m *memberEncoding) emptyValue() any {
 	switch {
 	case m.nullable:
 		return nil
@@ -114,7 +114,7 @@ var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 // result. The value has a type that the schema of the member allows, if possible. If the schema
 // states no type or none that fits, the value is the JSON that text contains or, if text is not
 // JSON, a string.
-func (m *objectField) appendText(dst []byte, text string) []byte {
+func (m *memberEncoding) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
 	// The text of an answer, or a name, is a string even if it looks like a number.

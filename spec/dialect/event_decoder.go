@@ -46,7 +46,7 @@ func (d *Dialect) DecodeExchanges(
 
 // decodeExchanges is like [Dialect.DecodeExchanges], but decodes the responses in the given mode.
 func (d *Dialect) decodeExchanges(
-	exchanges iter.Seq[spec.Exchange], target spec.TargetFacts, maxEventBytes int, mode decodeScope,
+	exchanges iter.Seq[spec.Exchange], target spec.TargetFacts, maxEventBytes int, mode decodeMode,
 ) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
@@ -64,7 +64,7 @@ func (d *Dialect) decodeExchanges(
 // arguments are those of [Dialect.decodeExchanges]. It is a function of its own, because the
 // compiler copies the iterators that consist of one function to each place where they are used.
 func (d *Dialect) decodeExchange(
-	x spec.Exchange, n int, target spec.TargetFacts, maxEventBytes int, mode decodeScope, yield func(spec.Event) bool,
+	x spec.Exchange, n int, target spec.TargetFacts, maxEventBytes int, mode decodeMode, yield func(spec.Event) bool,
 ) bool {
 	x.Response = DecodeContent(x.Response)
 	request := d.ParseRequest(x.Request)
@@ -117,7 +117,7 @@ type eventDecoder struct {
 	request         spec.Event
 	operation       *Operation        // nil if the request is not for an operation of the dialect
 	limit           int               // maximum size of one event or body, in bytes
-	mode            decodeScope       // what is set in events besides their kinds, slots and parts
+	mode            decodeMode        // what is set in events besides their kinds, slots and parts
 	messageSubjects map[string]string // id → "reasoning", for each message that started as reasoning
 	messageTypes    map[string]string // id → type, for each message that started with a type; nil if no variant needs it
 	reasoningDeltas bool              // the dialect has events that are deltas of reasoning
@@ -272,7 +272,7 @@ func (o *Operation) isSentinel(data []byte) bool {
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets
 // e.IsChunk. The argument chunk is the rule for e if e is a chunk, and nil otherwise.
-func (t *eventDecoder) appendEvent(chunk *chunkExtension, e *spec.Event) {
+func (t *eventDecoder) appendEvent(chunk *chunkRule, e *spec.Event) {
 	e.IsChunk = chunk != nil
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
@@ -280,7 +280,7 @@ func (t *eventDecoder) appendEvent(chunk *chunkExtension, e *spec.Event) {
 
 // chunkOf returns the rule for the chunks among the events of kind k that frames of the variant
 // carry. It returns nil if the frames carry no events of that kind or if these are not chunks.
-func (w *variant) chunkOf(k spec.Kind) *chunkExtension {
+func (w *variant) chunkOf(k spec.Kind) *chunkRule {
 	for _, site := range w.parts {
 		for _, item := range site.variants {
 			if site.separate && item.kind == k && item.chunk != nil {
@@ -324,7 +324,7 @@ func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 // is Undecodable, e.Err is the reason, and the result is nil. The argument typeOf returns the type
 // of the message with the given id, or "" if it is unknown. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(
-	o *Operation, e *spec.Event, data []byte, typeOf func(id string) string, mode decodeScope,
+	o *Operation, e *spec.Event, data []byte, typeOf func(id string) string, mode decodeMode,
 ) *variant {
 	e.Kind = spec.Undecodable
 	if len(o.frameVariants) == 0 {

@@ -60,13 +60,13 @@ func (n node) walk(visit func(name string, member node) bool) bool {
 	return true
 }
 
-// An extensionCheck checks n, the value of an extension. It returns the JSON pointer of the first
+// An extensionValidator checks n, the value of an extension. It returns the JSON pointer of the first
 // error in the value, and a message that describes the error. Both are "" if the value is valid.
-type extensionCheck func(n node) (pointer, message string)
+type extensionValidator func(n node) (pointer, message string)
 
 // extensions maps the name of each extension that this package defines to the check of its value.
 // If the check is nil, checkExtensions accepts any value.
-var extensions = map[string]extensionCheck{
+var extensions = map[string]extensionValidator{
 	"x-absent": nil, "x-default": oneOfCheck(true, false), "x-extends": nil, "x-says": nil, "x-settings": settingsCheck,
 	"x-requirement": nil, "x-without": nil, "x-unknown": nil, "x-tolerated": nil, "x-write": nil, "x-code": nil,
 	"x-kind": kindCheck, "x-after": kindCheck, "x-slot": slotCheck,
@@ -79,7 +79,7 @@ var extensions = map[string]extensionCheck{
 	"x-chunk":     chunkCheck,
 	"x-encloses":  oneOfCheck("reasoning"),
 	"x-within":    memberCheck(nil, "type", "role"),
-	"x-stream": memberCheck(map[string]extensionCheck{
+	"x-stream": memberCheck(map[string]extensionValidator{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 		"sentinel":     stringCheck, "keep-alive": stringCheck,
 	}, "sends", "event", "id", "json-lines"),
@@ -95,7 +95,7 @@ var (
 
 // nameCheck returns a check that accepts only the strings in names. The argument what, such as
 // "kind", is the noun that messages use for such a string.
-func nameCheck[T ~string](what string, names []T) extensionCheck {
+func nameCheck[T ~string](what string, names []T) extensionValidator {
 	known := make([]string, len(names))
 	for i, name := range names {
 		known[i] = string(name)
@@ -128,7 +128,7 @@ func suggestName(word string, known []string) string {
 
 // oneOfCheck returns a check that accepts only the given values, each of which is a string or a
 // boolean.
-func oneOfCheck(values ...any) extensionCheck {
+func oneOfCheck(values ...any) extensionValidator {
 	return func(n node) (pointer, message string) {
 		if slices.Contains(values, n.value) {
 			return "", ""
@@ -144,7 +144,7 @@ func oneOfCheck(values ...any) extensionCheck {
 // memberCheck returns a check that accepts only objects whose members are named in checked or in
 // unchecked. The value of a member named in checked must pass the check that checked contains for
 // the name. No member is required.
-func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensionCheck {
+func memberCheck(checked map[string]extensionValidator, unchecked ...string) extensionValidator {
 	known := slices.AppendSeq(slices.Clone(unchecked), maps.Keys(checked))
 	return func(n node) (pointer, message string) {
 		if n.object() == nil {
@@ -164,7 +164,7 @@ func memberCheck(checked map[string]extensionCheck, unchecked ...string) extensi
 	}
 }
 
-// stringCheck is an [extensionCheck] that accepts only strings.
+// stringCheck is an [extensionValidator] that accepts only strings.
 func stringCheck(n node) (pointer, message string) {
 	if _, ok := n.value.(string); !ok {
 		return n.pointer, fmt.Sprintf("is %s: expected a string", displayValue(n.value))
@@ -176,7 +176,7 @@ func stringCheck(n node) (pointer, message string) {
 // of errors, such as 422, and the classes 4XX and 5XX.
 var refusalStatus = regexp.MustCompile(`^[45]([0-9]{2}|XX)$`)
 
-// statusCheck is an [extensionCheck] that accepts only a status code of an error, such as 422 or
+// statusCheck is an [extensionValidator] that accepts only a status code of an error, such as 422 or
 // 4XX, and lists of them.
 func statusCheck(n node) (pointer, message string) {
 	all := n.strings()
@@ -186,7 +186,7 @@ func statusCheck(n node) (pointer, message string) {
 	return "", ""
 }
 
-// settingsCheck is the [extensionCheck] of x-settings, which declares settings by name. Each
+// settingsCheck is the [extensionValidator] of x-settings, which declares settings by name. Each
 // setting must be an object with the member "default", which must be a string, a number or a
 // boolean, and with no other members than "description". The names are arbitrary.
 func settingsCheck(n node) (pointer, message string) {
@@ -214,9 +214,11 @@ func settingsCheck(n node) (pointer, message string) {
 // "inherit: true". In addition to the members of an entry of x-error, the object may have the
 // members named in checked. The value of such a member must pass the check that checked contains
 // for the name.
-func refusalCheck(checked map[string]extensionCheck) extensionCheck {
+func refusalCheck(checked map[string]extensionValidator) extensionValidator {
 	boolean := oneOfCheck(true, false)
-	checks := map[string]extensionCheck{"status": statusCheck, "in-band": boolean, "accept": boolean, "inherit": boolean}
+	checks := map[string]extensionValidator{
+		"status": statusCheck, "in-band": boolean, "accept": boolean, "inherit": boolean,
+	}
 	maps.Copy(checks, checked)
 	return func(n node) (pointer, message string) {
 		for _, entry := range refusalList(n) {
@@ -231,12 +233,13 @@ func refusalCheck(checked map[string]extensionCheck) extensionCheck {
 	}
 }
 
-// deniedCheck is the [extensionCheck] of x-denied, an object that maps reasons for a denial to
+// deniedCheck is the [extensionValidator] of x-denied, an object that maps reasons for a denial to
 // refusal requirements.
 func deniedCheck(n node) (pointer, message string) {
-	reasons := map[string]extensionCheck{}
+	reasons := map[string]extensionValidator{}
+	members := map[string]extensionValidator{"with": slotCheck, "plain": oneOfCheck(true, false)}
 	for _, reason := range denialReasons {
-		reasons[string(reason)] = refusalCheck(map[string]extensionCheck{"with": slotCheck, "plain": oneOfCheck(true, false)})
+		reasons[string(reason)] = refusalCheck(members)
 	}
 	return memberCheck(reasons)(n)
 }

@@ -22,12 +22,12 @@ type InvalidRequest struct {
 // violate one constraint, and a few violate two. It leaves out violations for which the document
 // does not specify a refusal. The order is deterministic. If r is not valid, the result is nil.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
-	return d.UnseenInvalidRequests(r, &SeenInvalidRequests{})
+	return d.UnseenInvalidRequests(r, &DerivedInvalidRequests{})
 }
 
-// A SeenInvalidRequests records which invalid requests of one operation have already been derived.
+// A DerivedInvalidRequests records which invalid requests of one operation have already been derived.
 // The zero value is empty.
-type SeenInvalidRequests struct {
+type DerivedInvalidRequests struct {
 	// KeepVariant is called before a variant of another invalid request is derived, and reports
 	// whether to derive it. Variants have a further value of a wrong type, such as true or "", an
 	// invalid copy of a list item other than the last one, or a further file that exceeds a size
@@ -48,7 +48,7 @@ type SeenInvalidRequests struct {
 // UnseenInvalidRequests is like [Dialect.InvalidRequests], but leaves out the requests that seen
 // contains and those that seen.Wants does not accept, and includes the variants for which
 // seen.KeepVariant returns true. It adds the returned requests to seen.
-func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
+func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *DerivedInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
@@ -64,10 +64,10 @@ func (o *Operation) TemplatesBySimplicity() []string {
 }
 
 // InvalidRequestByName returns the invalid request with the given name that is derived from the
-// valid request r. It also finds variants (see [SeenInvalidRequests].KeepVariant). ok is false if
+// valid request r. It also finds variants (see [DerivedInvalidRequests].KeepVariant). ok is false if
 // there is no request with that name.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
-	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
+	if all := d.invalidRequests(r, &DerivedInvalidRequests{}, name); len(all) > 0 {
 		return all[0], true
 	}
 	return m, false
@@ -75,11 +75,11 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 
 // invalidRequests is like [Dialect.UnseenInvalidRequests]. However, if only is not "", it returns
 // only the request with that name, and does not call seen.KeepVariant.
-func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
+func (d *Dialect) invalidRequests(r spec.Request, seen *DerivedInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
 		seen.names, seen.schemaPaths, seen.addedSchemas = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
-	m := invalidRequestBuilder{dialect: d, valid: r, only: only, SeenInvalidRequests: seen}
+	m := invalidRequestBuilder{dialect: d, valid: r, only: only, DerivedInvalidRequests: seen}
 	m.build()
 	m.addPairs()
 	if only != "" { // both halves of a pair were added too
@@ -92,7 +92,7 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 // field requests. In the methods, a parameter n is the schema of a value of the body, v or list is
 // the value itself, at is its location in the body, and depth is its nesting depth.
 type invalidRequestBuilder struct {
-	*SeenInvalidRequests
+	*DerivedInvalidRequests
 	dialect  *Dialect
 	valid    spec.Request       // the valid request, possibly with an added value
 	base     *spec.Request      // the valid request without the added value; nil if nothing was added
@@ -321,7 +321,7 @@ func (m *invalidRequestBuilder) addFurtherWrongTypes(n node, at []string) {
 	m.apart = false
 }
 
-// keepsVariant returns the result of KeepVariant (see [SeenInvalidRequests]), or false if
+// keepsVariant returns the result of KeepVariant (see [DerivedInvalidRequests]), or false if
 // KeepVariant is nil. If m.only is not "", it returns true without calling KeepVariant.
 func (m *invalidRequestBuilder) keepsVariant() bool {
 	return m.only != "" || m.KeepVariant != nil && m.KeepVariant()

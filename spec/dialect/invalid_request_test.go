@@ -230,13 +230,13 @@ func TestEveryConstraintIsBroken(t *testing.T) {
 		n, missing, total := 0, 0, 0
 		for _, o := range d.operations {
 			broken, undemanded := map[string]string{}, map[string]string{}
-			known := &SeenInvalidRequests{names: map[string]bool{}, schemaPaths: map[string]bool{}, addedSchemas: map[string]bool{}}
+			known := &DerivedInvalidRequests{names: map[string]bool{}, schemaPaths: map[string]bool{}, addedSchemas: map[string]bool{}}
 			for _, phrase := range o.TemplatesBySimplicity() {
 				r, err := d.BuildRequest(phrase, sampleSlots)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := invalidRequestBuilder{SeenInvalidRequests: known, dialect: d, valid: r, onTry: func(name string, bad spec.Request, found []spec.Violation) {
+				m := invalidRequestBuilder{DerivedInvalidRequests: known, dialect: d, valid: r, onTry: func(name string, bad spec.Request, found []spec.Violation) {
 					if len(found) != 1 {
 						return
 					}

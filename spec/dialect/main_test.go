@@ -26,7 +26,7 @@ func TestNumbersInSlots(t *testing.T) {
 	for _, c := range []struct{ slot, text, want string }{
 		{"seq", "7", `7`}, {"seq", "7 ", `"7 "`}, {"seq", "x", `"x"`}, {"text", "7", `"7"`}, {"text", "0 ", `"0 "`},
 	} {
-		m := objectField{slot: c.slot, types: either}
+		m := memberEncoding{slot: c.slot, types: either}
 		if got := string(m.appendText(nil, c.text)); got != c.want {
 			t.Errorf("%s %q is written as %s, want %s", c.slot, c.text, got, c.want)
 		}

@@ -9,11 +9,11 @@ import (
 
 // An objectEncoding describes how to encode an object in a value of a variant. It lists the members
 // that the schemas of the object describe.
-type objectEncoding struct{ fields []*objectField } // by name
+type objectEncoding struct{ fields []*memberEncoding } // by name
 
-// An objectField describes one member of an object: its types, the slot of [spec.Event] that it
+// A memberEncoding describes one member of an object: its types, the slot of [spec.Event] that it
 // carries, and how to encode it.
-type objectField struct {
+type memberEncoding struct {
 	name           string
 	encodedKey     string   // the name as JSON, with the colon
 	path           []string // location in the values of the variant; "*" stands for every item of an array
@@ -67,7 +67,7 @@ func (w *variant) encodingOf(schemas []node, path []string, depth int) *objectEn
 			m.object = w.encodingOf(m.schemas, m.path, depth+1)
 		}
 	}
-	slices.SortFunc(f.fields, func(a, b *objectField) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(f.fields, func(a, b *memberEncoding) int { return strings.Compare(a.name, b.name) })
 	return f
 }
 
@@ -78,9 +78,9 @@ func (f *objectEncoding) addMembers(n node, required map[string]bool) {
 		required[name] = true
 	}
 	for name, property := range n.get("properties").members() {
-		j := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
+		j := slices.IndexFunc(f.fields, func(m *memberEncoding) bool { return m.name == name })
 		if j < 0 {
-			f.fields = append(f.fields, &objectField{name: name})
+			f.fields = append(f.fields, &memberEncoding{name: name})
 			j = len(f.fields) - 1
 		}
 		f.fields[j].schemas = append(f.fields[j].schemas, withSlotChoice(withAllOf(property, 0))...)
@@ -122,7 +122,7 @@ func withAllOf(n node, depth int) []node {
 
 // readSchemas sets the fields of m that depend on m.schemas: types, nullable, slot, slotPointer,
 // fixedValue and hasFixedValue.
-func (m *objectField) readSchemas() {
+func (m *memberEncoding) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
 	m.slot = m.firstKeyword("x-slot").text()
@@ -148,7 +148,7 @@ func (m *objectField) readSchemas() {
 
 // firstKeyword returns the value of the keyword key in the first schema of the member that has it.
 // If none has it, the returned node has no value.
-func (m *objectField) firstKeyword(key string) node {
+func (m *memberEncoding) firstKeyword(key string) node {
 	for _, s := range m.schemas {
 		if n := s.get(key); n.exists() {
 			return n

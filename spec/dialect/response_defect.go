@@ -292,7 +292,7 @@ func (f *objectEncoding) example(item, depth int) map[string]any {
 }
 
 // exampleValue returns a value that all schemas of the member allow, or "x" if it finds none.
-func (m *objectField) exampleValue() any {
+func (m *memberEncoding) exampleValue() any {
 	samples := []any{
 		"1", json.Number("1"), "2026-03-15", "2026-03-15T10:00:00Z", exampleText(m.schemas), true, map[string]any{}, []any{},
 	}
@@ -308,6 +308,6 @@ func (m *objectField) exampleValue() any {
 }
 
 // allows reports whether all schemas of the member allow the value v.
-func (m *objectField) allows(v any) bool {
+func (m *memberEncoding) allows(v any) bool {
 	return !slices.ContainsFunc(m.schemas, func(n node) bool { return n.doc.validator(n.pointer)(v) != nil })
 }

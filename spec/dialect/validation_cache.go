@@ -77,7 +77,7 @@ func collectNames(v any, names map[string]bool) {
 
 // valueBoundsOf returns the bounds for the value of the member f. ok is false if the schemas of the
 // member restrict the value by more than its type and bounds.
-func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
+func valueBoundsOf(f *memberEncoding) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return nil, false
 	}

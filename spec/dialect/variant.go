@@ -23,9 +23,9 @@ type variant struct {
 	constants          []constantSlot       // slots whose values the discriminators determine
 	slots              []slotLocation
 	parts              []nestedVariantLocation
-	requirements       []requirementBinding
+	requirements       []locatedRequirement
 	siblings           []*variant       // for a frame: all variants of the frames of the stream
-	chunk              *chunkExtension  // nil unless values of the variant are chunks
+	chunk              *chunkRule       // nil unless values of the variant are chunks
 	encloses           string           // the subject of the messages that a step encloses (x-encloses); "" for none
 	defaultRequirement string           // id of the requirement for violations to which no x-requirement inside applies
 	validate           func(any) error  // validates a decoded value against the schema
@@ -66,10 +66,10 @@ func (p nestedVariantLocation) rank() int {
 	return 0
 }
 
-// A requirementBinding is a requirement that applies to a location in the values of a variant.
+// A locatedRequirement is a requirement that applies to a location in the values of a variant.
 // Unless required or matchesForm is set, a value of the variant exercises the requirement if it has
 // a value other than null at that location.
-type requirementBinding struct {
+type locatedRequirement struct {
 	path []string // as in slotLocation; empty for the value as a whole
 	id   string   // id of the requirement
 
@@ -135,7 +135,7 @@ func (s *document) parseVariant(n node, requirement string) *variant {
 	}
 	if own := s.requirementAt(n); own != "" {
 		w.defaultRequirement = own
-		w.requirements = append(w.requirements, requirementBinding{id: own, required: true})
+		w.requirements = append(w.requirements, locatedRequirement{id: own, required: true})
 	}
 	w.messageTypes = n.get("x-in").strings()
 	w.scanSchema(s, n, nil, true, 0)
@@ -180,7 +180,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
 		if id := s.requirementAt(choice); id != "" {
-			w.requirements = append(w.requirements, requirementBinding{
+			w.requirements = append(w.requirements, locatedRequirement{
 				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
 			})
 		}
@@ -238,11 +238,11 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
 		case string:
-			w.requirements = append(w.requirements, requirementBinding{path: path, id: requirement, required: required})
+			w.requirements = append(w.requirements, locatedRequirement{path: path, id: requirement, required: required})
 		case map[string]any:
 			for keyword, id := range requirement {
 				id, _ := id.(string)
-				w.requirements = append(w.requirements, requirementBinding{
+				w.requirements = append(w.requirements, locatedRequirement{
 					path: path, id: id, required: required || keyword == "required",
 				})
 			}

@@ -32,7 +32,7 @@ type redisStore struct {
 	uncertain  inDoubtRuns
 	subscriber *redisSubscriber
 	heartbeat  *replicaHeartbeat
-	takeover   orphanClaimer
+	takeover   claimState
 
 	stop       context.CancelFunc // ends the background goroutines
 	background sync.WaitGroup     // the goroutines that startBackground started

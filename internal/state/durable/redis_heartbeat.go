@@ -104,9 +104,9 @@ func (p *replicaHeartbeat) leave() {
 	_ = p.client.close() // no call is in progress
 }
 
-// An orphanClaimer holds the state that calls of ClaimOrphans share. Its lock is held
+// A claimState holds the state that calls of ClaimOrphans share. Its lock is held
 // during each call, so that calls do not overlap.
-type orphanClaimer struct {
+type claimState struct {
 	mu           sync.Mutex
 	pendingToken string // token of a request whose reply was lost, to be sent again; "": none
 }

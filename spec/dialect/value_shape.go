@@ -7,27 +7,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An ApplicableSchemas value summarizes all schemas that may apply to a JSON value at one place in
+// A ValueShape summarizes all schemas that may apply to a JSON value at one place in
 // a frame or in the body of a response. Each of the fields Closed, HasSlot and Number is true if
 // its comment holds for at least one of these schemas.
-type ApplicableSchemas struct {
-	Members map[string]*ApplicableSchemas // members of an object, by name; nil if no schema names any
-	Items   *ApplicableSchemas            // items of an array; nil if no schema describes them
-	Closed  bool                          // additional members, which no schema names, may be forbidden
-	HasSlot bool                          // a slot of [spec.Event] holds the whole value, so it may have any members
-	Number  bool                          // the value may be a number that is not restricted to an enumeration
+type ValueShape struct {
+	Members map[string]*ValueShape // members of an object, by name; nil if no schema names any
+	Items   *ValueShape            // items of an array; nil if no schema describes them
+	Closed  bool                   // additional members, which no schema names, may be forbidden
+	HasSlot bool                   // a slot of [spec.Event] holds the whole value, so it may have any members
+	Number  bool                   // the value may be a number that is not restricted to an enumeration
 }
 
 // AllowsMembers reports whether the value is an object that may have additional members. No schema
 // names such members, and clients must ignore them.
-func (s *ApplicableSchemas) AllowsMembers() bool {
+func (s *ValueShape) AllowsMembers() bool {
 	return len(s.Members) > 0 && !s.Closed && !s.HasSlot
 }
 
 // Shapes returns two summaries: frames combines the schemas of the frames of all streams of the
 // dialect, and replies combines the schemas of all other response bodies. Neither is nil.
-func (d *Dialect) Shapes() (frames, replies *ApplicableSchemas) {
-	frames, replies = &ApplicableSchemas{}, &ApplicableSchemas{}
+func (d *Dialect) Shapes() (frames, replies *ValueShape) {
+	frames, replies = &ValueShape{}, &ValueShape{}
 	for _, o := range d.operations {
 		for _, response := range o.node.get("responses").members() {
 			for _, content := range response.get("content").members() {
@@ -50,7 +50,7 @@ var closingKeywords = []string{
 // add includes the schema n in s, and the schemas of members and items in n in the summaries for
 // these members and items. The argument depth is the number of schemas around n. If it exceeds
 // maxDepth, add only sets s.Closed.
-func (s *ApplicableSchemas) add(n node, depth int) {
+func (s *ValueShape) add(n node, depth int) {
 	if depth > maxDepth {
 		s.Closed = true
 		return
@@ -71,16 +71,16 @@ func (s *ApplicableSchemas) add(n node, depth int) {
 	}
 	if items := n.get("items"); items.exists() {
 		if s.Items == nil {
-			s.Items = &ApplicableSchemas{}
+			s.Items = &ValueShape{}
 		}
 		s.Items.add(items, depth+1)
 	}
 	for name, property := range n.get("properties").members() {
 		if s.Members == nil {
-			s.Members = map[string]*ApplicableSchemas{}
+			s.Members = map[string]*ValueShape{}
 		}
 		if s.Members[name] == nil {
-			s.Members[name] = &ApplicableSchemas{}
+			s.Members[name] = &ValueShape{}
 		}
 		s.Members[name].add(property, depth+1)
 	}
@@ -120,7 +120,7 @@ func (d *Dialect) UnknownEventForm() (UnknownEventForm, bool) {
 }
 
 // isOpenText reports whether every string, and nothing else, is a valid value of the member.
-func (m *objectField) isOpenText() bool {
+func (m *memberEncoding) isOpenText() bool {
 	for _, key := range []string{"enum", "const", "pattern", "format", "maxLength", "minLength", "not"} {
 		if m.firstKeyword(key).exists() {
 			return false
