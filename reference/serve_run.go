@@ -262,10 +262,10 @@ func (t *runEncoder) encodeTerminal(cause error) (outcome metrics.RunOutcome) {
 	return outcome
 }
 
-// runAgent runs the agent and encodes its events with t. It leaves the terminal event in t.last
-// without encoding it. It returns errAgentFailed if the agent panicked, and the cause of r.ctx if
-// that context was done before the agent finished. Otherwise it returns nil; t.last is no terminal
-// event if the agent emitted none.
+// runAgent runs the agent, encodes its events with t and writes the frames to out. It leaves the
+// terminal event in t.last without encoding it. It returns errAgentFailed if the agent panicked,
+// and the cause of r.ctx if that context was done before the agent finished. Otherwise it returns
+// nil; t.last is not a terminal event if the agent emitted none.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out runFrameSink) (cause error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -74,7 +74,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	return err
 }
 
-// writeMarkdownRounds writes, for a repeated run, the requirements whose verdict differs between
+// writeMarkdownRounds writes, for a repeated test run, the requirements whose verdict differs between
 // rounds, followed by the internal errors of streamassay.
 func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {

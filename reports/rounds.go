@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RoundMerger merges the reports of the rounds of a repeated run into one report. For each
+// A RoundMerger merges the reports of the rounds of a repeated test run into one report. For each
 // requirement and check it keeps the worst result and counts the rounds with each verdict. The zero
 // value is a merger to which no round has been added.
 type RoundMerger struct {
@@ -216,7 +216,7 @@ func (r *Report) countFlaky() (n int) {
 	return n
 }
 
-// writeRounds writes, for a repeated run, the requirements whose verdict differs between rounds,
+// writeRounds writes, for a repeated test run, the requirements whose verdict differs between rounds,
 // followed by the internal errors of streamassay.
 func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	for _, d := range r.Dialects {

@@ -144,8 +144,8 @@ func (t *Conversation) ReadStream(cursor string, events int) {
 	t.readStream(cursor, wire.StopWhen{Frames: events})
 }
 
-// readStream is like [Conversation.ReadStream], but reads until a condition in limit is met instead
-// of a number of events.
+// readStream is like [Conversation.ReadStream], but reads until a condition in limit is met, not
+// until it has read a number of events.
 func (t *Conversation) readStream(cursor string, limit wire.StopWhen) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
 }

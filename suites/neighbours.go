@@ -85,8 +85,8 @@ func (t *Conversation) forgetIfRefused(send func()) {
 
 // forgetIfFailed calls send, which sends requests, and reports whether the last request was
 // successful; see [Conversation.hasFollowedLastRequest]. If it was not, forgetIfFailed calls
-// [Conversation.forgetRefused] for all exchanges of send. It is used for values that a server may
-// refuse although the dialect's document does not state so.
+// [Conversation.forgetRefused] for all exchanges of send. It is used for requests with values that
+// a server may refuse although the dialect's document does not state so.
 func (t *Conversation) forgetIfFailed(send func()) bool {
 	n := t.exchangeCount()
 	if send(); t.hasFollowedLastRequest() {

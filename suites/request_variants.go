@@ -221,8 +221,8 @@ func isUnknownAtRoot(v dialect.ValidRequestVariant) bool {
 
 // sendUploadVariants uploads an image in a new thread and sends a message that contains it, and
 // then valid variants of that request. The map sent contains the variants sent before, by
-// [dialect.ValidRequestVariant.Form]; sendUploadVariants omits variants with these forms. If the
-// server refuses the request, it sends no variants.
+// [dialect.ValidRequestVariant.Form]; sendUploadVariants omits variants with these forms, and does
+// not change the map. If the server refuses the request, it sends no variants.
 func (t *Conversation) sendUploadVariants(sent map[string]bool) {
 	t.Thread = t.NewID()
 	image, ok := t.elicit("uploaded")

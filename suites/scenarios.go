@@ -106,8 +106,8 @@ func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 
 // failingPrompt returns a scenario that sends the test prompt (docs/prompts.md) with the given
 // name, which makes a run fail. If the dialect has a template for requests with earlier messages,
-// the scenario sends the prompt again in such a request, in another thread. It has the name of the
-// test prompt and the description doc.
+// the scenario sends the prompt again in such a request, in another thread. The scenario has the
+// name of the test prompt and the description doc.
 func failingPrompt(name, doc string) Scenario {
 	s := singlePrompt(name, "scripted failure", doc)
 	s.Run = func(t *Conversation) {

@@ -105,8 +105,9 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 }
 
 // sendInvalid sends an invalid variant of the request that is built from the template with the
-// given name and from e. The argument choice selects one of the variants in a.target.faultNames. If
-// there are none, or if the request does not have the selected variant, sendInvalid sends nothing.
+// given name and from e. The argument choice, modulo the number of variants in a.target.faultNames,
+// selects one of them. If there are none, or if the request does not have the selected variant,
+// sendInvalid sends nothing.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {

@@ -24,7 +24,8 @@ func startGCTuning(env func(string) string) {
 }
 
 // tuneGC sets the GC percentage, by which the heap may grow before the next garbage collection,
-// according to the size of the live heap. A finalizer calls tuneGC again after each collection.
+// according to the size of the live heap: the smaller it is, the larger the percentage. A finalizer
+// calls tuneGC again after each collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

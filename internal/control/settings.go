@@ -94,7 +94,7 @@ func (s *server) changeSettings(
 
 // deleteSettings handles DELETE /v1/settings: it removes the settings of the test in the query or,
 // if the query names no test, those that all tests share. Scripts and recordings are kept. It
-// responds with status 204.
+// responds with status 204, also if the test is not known. The error is always nil.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request, query url.Values) error {
 	test := query.Get("test")
 	s.mu.Lock()

@@ -148,8 +148,8 @@ func corruptBody(a *completeResponse) {
 	}
 }
 
-// alsoWithBadLinks lists the ids, for [Mutant.AlsoFails], of the checks that may fail if links to
-// files do not work, because histories have such links, too.
+// alsoWithBadLinks is the value of [Mutant.AlsoFails] for mutants whose links to uploads do not
+// work. Histories contain links to uploads as well.
 var alsoWithBadLinks = []string{"history.links-open"}
 
 // uploadLinkMutants are servers whose links to files have expired, end too early, need credentials

@@ -60,10 +60,11 @@ func (d *Dialect) AppendRequest(h MessageHistory, r spec.Request) MessageHistory
 	return h
 }
 
-// EncodeMessages encodes events that represent messages in the form in which requests for the
-// operation of r repeat messages. The kinds of the events must be those of messages in requests,
-// such as [spec.InputAssistant]. EncodeMessages leaves out an event if the document does not allow
-// its kind there. It returns nil if requests for that operation do not repeat messages.
+// EncodeMessages returns messages, given as events, in the form in which a request for the same
+// operation as r sends the earlier messages of its thread again. The kinds of the events must be
+// those of messages in requests, such as [spec.InputAssistant]. EncodeMessages leaves out an event
+// if the document does not allow its kind there. It returns nil if requests for that operation do
+// not contain earlier messages.
 func (d *Dialect) EncodeMessages(r spec.Request, events []spec.Event) (h MessageHistory) {
 	o := d.Operation(r)
 	if o == nil {

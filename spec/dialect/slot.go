@@ -67,7 +67,8 @@ func jsonType(v any) string {
 }
 
 // isInteger reports whether n is an integer in any notation, such as 1.0 or 1e3. It returns false
-// if canonicalNumber does not expand the fraction or exponent of n.
+// for numbers with so many characters or so large an exponent that canonicalNumber leaves them
+// unchanged.
 func isInteger(n json.Number) bool {
 	canonical := canonicalNumber(n)
 	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")

@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/internal/state"
 )
 
-// scriptPrelude is the beginning of every script, except for the first line, which precedes it.
+// scriptPrelude is the Lua code with which every script for the Redis server begins, after the
+// script's first line.
 //
 // Every change is one script and therefore atomic: the server executes scripts one at a
 // time. The first line of a script begins with "#!lua". Because of that line, a server that has

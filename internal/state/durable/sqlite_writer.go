@@ -153,8 +153,8 @@ func (d *sqliteWriter) markChanged(t *cachedThread) {
 	}
 }
 
-// flushThreads writes the threads that changed in this transaction to the file, and removes those
-// without unfinished runs from the cache. It stops at the first error from SQLite and returns it.
+// flushThreads writes to the file the threads that changed in this transaction, and removes from the
+// cache those of them that have no unfinished runs. It stops at the first error from SQLite and returns it.
 func (d *sqliteWriter) flushThreads() error {
 	for _, t := range d.dirty {
 		var err error
