@@ -209,6 +209,8 @@ func (c Cause) statusText(t Target) (message, advice string) {
 			base := *t.Base
 			base.Path, base.RawPath = strings.TrimSuffix(base.Path, path), ""
 			advice = fmt.Sprintf("the base URL already ends in %s: use %s", path, withoutUserinfo(&base))
+		} else if missing := t.Dialect.EndpointAdvice("TARGET", t.Base); missing != "" {
+			advice = missing
 		} else if others := otherPromptOperations(t.Dialect); others != "" {
 			advice += ": other dialects (--dialect NAME) have other routes: " + others
 		}

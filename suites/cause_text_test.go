@@ -38,21 +38,32 @@ func TestEndpointURLs(t *testing.T) {
 }
 
 // TestRouteInBaseURL checks the advice about a path that is not found because the base URL already
-// contains the route.
+// contains the route, or lacks the path of an endpoint.
 func TestRouteInBaseURL(t *testing.T) {
 	runs, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{
-		"/v1/agent/runs": "the base URL already ends in /runs: use http://h/v1/agent",
-		"/v1/agent":      "either the base URL or the dialect is wrong: other dialects",
+	agui, err := dialect.Open("agui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		dialect         *dialect.Dialect
+		operation, path string
+		want            string
+	}{
+		{runs, "POST /runs", "/v1/agent/runs", "the base URL already ends in /runs: use http://h/v1/agent"},
+		{runs, "POST /runs", "/v1/agent", "either the base URL or the dialect is wrong: other dialects"},
+		{agui, "POST /", "", "for agui, TARGET is the URL of the endpoint itself, e.g. http://h/agent"},
+		{agui, "POST /", "/", "for agui, TARGET is the URL of the endpoint itself, e.g. http://h/agent"},
+		{agui, "POST /", "/wrong", "either the base URL or the dialect is wrong: other dialects"},
 	} {
-		o := exchangeSummary{operation: "POST /runs", status: 404}
-		target := Target{Dialect: runs, Base: &url.URL{Scheme: "http", Host: "h", Path: path}}
+		o := exchangeSummary{operation: test.operation, status: 404}
+		target := Target{Dialect: test.dialect, Base: &url.URL{Scheme: "http", Host: "h", Path: test.path}}
 		_, advice := Cause{Kind: symptomNotFound, exchange: o}.text(target)
-		if !strings.HasPrefix(advice, want) {
-			t.Errorf("%s: advice %q, want %q", path, advice, want)
+		if !strings.HasPrefix(advice, test.want) {
+			t.Errorf("%s: advice %q, want %q", test.path, advice, test.want)
 		}
 	}
 }

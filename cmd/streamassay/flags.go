@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // checkCommand returns a usage error if the first element of args is neither a flag nor the name of
@@ -94,6 +95,15 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
+// dialectHint returns the end of an error message about word, a superfluous argument. If word is the
+// name of a dialect, the result says how a dialect is selected. Otherwise it is "".
+func dialectHint(word string) string {
+	if _, err := dialect.Open(word); err != nil {
+		return ""
+	}
+	return "; a dialect is given as --dialect " + word
+}
+
 // helpCommand returns the help command for root. Unlike cobra's help command, it returns an error
 // if its arguments do not name a command.
 func helpCommand(root *cobra.Command) *cobra.Command {
@@ -134,6 +144,9 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 		return usageError("unknown flag: --%s; recordings are arguments: streamassay mock DIR", name)
 	case slices.Contains([]string{"port", "host", "listen", "bind"}, name) && cmd.Flags().Lookup("addr") != nil:
 		return usageError("unknown flag: --%s; to choose the address: --addr HOST:PORT", name)
+	case !cmd.HasParent() && hasFlag(cmd, "run", name):
+		example := strings.TrimSuffix("--dialect agkit --"+name, " --dialect")
+		return usageError("unknown flag: --%s; a command must come first, e.g. streamassay run TARGET %s", name, example)
 	}
 	help := fmt.Sprintf(" (%s --help lists the flags)", cmd.CommandPath())
 	unknown := unknownFlags(cmd, name, args)
@@ -149,6 +162,12 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 		}
 	}
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
+}
+
+// hasFlag reports whether the command of root with the name command has a flag with the given name.
+func hasFlag(root *cobra.Command, command, name string) bool {
+	cmd, _, err := root.Find([]string{command})
+	return err == nil && cmd.Flags().Lookup(name) != nil
 }
 
 // unknownFlags returns the names of the unknown flags in args, the command line of cmd, without

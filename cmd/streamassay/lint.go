@@ -176,7 +176,7 @@ func (l lintOptions) judge(
 	hide := redact.New(secrets...)
 	for _, d := range dialects {
 		for _, p := range parts[d.Name] {
-			for _, note := range lintNotes(p, hide, l.maxEvent) {
+			for _, note := range lintNotes(p, hide, base, l.maxEvent) {
 				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
 			}
 		}

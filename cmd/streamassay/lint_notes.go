@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,8 +20,9 @@ import (
 // the only note says so. Otherwise, if a check judged the recording, there are no notes. If no
 // check did, the notes say why: for example, the server refused the requests, no frame is
 // recognized, or the responses are not HTTP. Notes may quote bodies, from which hide removes
-// credentials. The argument maxEvent is the maximum size of one event in bytes.
-func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, maxEvent int) (notes []string) {
+// credentials. The argument base is the base URL that the user gave with --upstream, or nil. The
+// argument maxEvent is the maximum size of one event in bytes.
+func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, base *url.URL, maxEvent int) (notes []string) {
 	d := p.Dialect
 	if note := foreignRequestNote(d, p.Trace); note != "" {
 		return []string{note}
@@ -32,7 +34,11 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, maxEvent int) (no
 	}
 	for _, x := range p.Trace.Exchanges {
 		if x.Response.Status >= 400 {
-			notes = append(notes, refusalNote(d, x, hide))
+			note := refusalNote(d, x, hide)
+			if advice := d.EndpointAdvice("--upstream", base); advice != "" && x.Response.Status == http.StatusNotFound {
+				note += "; " + advice
+			}
+			notes = append(notes, note)
 		}
 	}
 	streams := slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool {

@@ -71,7 +71,7 @@ COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM, whatever the judgement.`,
 			if len(args) > 0 && strings.Contains(args[0], "://") {
 				return usageError("proxy takes no arguments, got %q: write --upstream URL", withoutSecrets(args[0]))
 			}
-			if len(args) > 0 && command == nil {
+			if len(args) > 0 && command == nil && dialectHint(args[0]) == "" {
 				return usageError("proxy takes no arguments, got %q: a COMMAND comes after --", args[0])
 			}
 			if err := rejectArguments(cmd, args); err != nil {

@@ -185,6 +185,12 @@ func TestProxyNothing(t *testing.T) {
 			t.Errorf("%s: want %q in\n%s%s", client, why, out, said)
 		}
 	}
+	post := `curl -s "$PROXY_URL" -H 'Content-Type: application/json' -d '{}'`
+	_, _, said := streamassay(t, t.TempDir(), "proxy", "--dialect", "agui", "--upstream", srv.URL, "--", "sh", "-c", post)
+	advice := "no stream to judge; for agui, --upstream is the URL of the endpoint itself, e.g. " + srv.URL + "/agent\n"
+	if !strings.HasSuffix(said, advice) {
+		t.Errorf("stderr is %q, want %q", said, advice)
+	}
 }
 
 // TestProxyPaths checks that a proxy forwards requests for a path of its dialect, also for one that

@@ -80,7 +80,7 @@ the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
 				if slices.Contains(args, "Bearer") {
 					hint = ": a header with a space needs quotes, as in --header 'Authorization: Bearer T'"
 				}
-				return usageError("run takes at most one TARGET, got %q too%s", args[1], hint)
+				return usageError("run takes at most one TARGET, got %q too%s%s", args[1], hint, dialectHint(args[1]))
 			}
 			return nil
 		},

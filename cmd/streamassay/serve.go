@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -102,7 +104,8 @@ const eventSourceUsage = "support browsers' EventSource: accept the token in the
 // that take only flags.
 func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError("%s takes no arguments, got %q (see %s --help)", cmd.Name(), args[0], cmd.CommandPath())
+		hint := cmp.Or(dialectHint(args[0]), fmt.Sprintf(" (see %s --help)", cmd.CommandPath()))
+		return usageError("%s takes no arguments, got %q%s", cmd.Name(), args[0], hint)
 	}
 	return nil
 }

@@ -247,6 +247,11 @@ var wrongToo = []wrong{
 	{"spec plain.yaml", "plain.yaml:1: /openapi: not an OpenAPI document"},
 	{"convert plain.sse --dialect plain.yaml", "--dialect|plain.yaml:1: /openapi: not an OpenAPI document"},
 	{"completion bash extra", "extra"},
+	{"run URL agkit", `at most one TARGET, got "agkit" too; a dialect is given as --dialect agkit`},
+	{"serve agkit", `serve takes no arguments, got "agkit"; a dialect is given as --dialect agkit`},
+	{"proxy runs@2026-04 --upstream URL", `proxy takes no arguments, got "runs@2026-04"; a dialect is given as --dialect runs@2026-04`},
+	{"--dialect agkit", "unknown flag: --dialect; a command must come first, e.g. streamassay run TARGET --dialect agkit\n"},
+	{"--strict URL", "unknown flag: --strict; a command must come first, e.g. streamassay run TARGET --dialect agkit --strict\n"},
 	{"help run lint", `run has no subcommand "lint"`},
 }
 

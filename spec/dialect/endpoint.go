@@ -1,7 +1,9 @@
 package dialect
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -56,4 +58,16 @@ func (d *Dialect) AtEndpoint(r spec.Request) spec.Request {
 		r.Target = r.Target[1:]
 	}
 	return r
+}
+
+// EndpointAdvice returns the advice that base, the base URL of a server, must be the URL of the
+// endpoint itself, with an example. The argument name is the name of the argument or flag that
+// holds base, such as "TARGET". The result is "" if base is nil or has a path, or if d.IsEndpoint is
+// false.
+func (d *Dialect) EndpointAdvice(name string, base *url.URL) string {
+	if !d.IsEndpoint || base == nil || strings.Trim(base.Path, "/") != "" {
+		return ""
+	}
+	example := url.URL{Scheme: base.Scheme, Host: base.Host, Path: d.Base}
+	return fmt.Sprintf("for %s, %s is the URL of the endpoint itself, e.g. %s", d.Family, name, &example)
 }
