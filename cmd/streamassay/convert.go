@@ -110,7 +110,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	}
 	failures := 0
 	var made []replay.ConvertedFile
-	var notes []string             // printed only if there is no usage error
+	var notes []string             // printed only if there is no usage error, the last one as the error
 	sources := map[string]string{} // path of the input, by name of the output
 	for _, path := range paths {
 		files, problems := replay.Convert(path, o)
@@ -130,12 +130,8 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			sources[f.Name] = path
 		}
 		if o.Dialect != nil {
-			like, foreign := foreignEvents(o.Dialect, files)
-			if foreign {
-				notes = append(notes, path+": "+foreignEventsText(o.Dialect, like))
-			}
-			if foreign {
-				failures++
+			if like, foreign := foreignEvents(o.Dialect, files); foreign {
+				notes = append(notes, path+": was converted, but "+foreignEventsText(o.Dialect, like))
 			}
 		}
 		made = append(made, files...)
@@ -149,13 +145,17 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		}
 		fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
 	}
-	for _, note := range notes {
+	if failures > 0 {
+		notes = append(notes, "not everything could be converted ("+printable.Count(failures, "error")+")")
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	last := len(notes) - 1
+	for _, note := range notes[:last] {
 		fmt.Fprintln(sh.err, note)
 	}
-	if failures > 0 {
-		return exitError{exitFailed, "not everything could be converted (" + printable.Count(failures, "error") + ")"}
-	}
-	return nil
+	return exitError{exitFailed, notes[last]}
 }
 
 // foreignEvents is like [suites.ForeignEvents] for the exchanges of all transcripts among files,

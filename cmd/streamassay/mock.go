@@ -205,7 +205,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		return err
 	}
 	cfg.Scripts, cfg.Replay = files.rules, files.library
-	judge, err := m.clientJudge(sh, files)
+	judge, err := m.clientJudge(sh, files, len(command) > 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,15 +17,17 @@ import (
 
 // clientJudge returns a function that judges the requests of the clients by the expectations of
 // --expect. It must be called before the mock serves anything. The argument files holds the scripts
-// and recordings that the mock has loaded. It returns a usage error if --expect or --expect-report
-// is invalid.
+// and recordings that the mock has loaded, and command states whether it runs a client command. It
+// returns a usage error if --expect or --expect-report is invalid.
 //
 // The caller must call the returned function when the mock has ended, with the journal and the exit
 // code of the mock. The function prints the result and writes the report of --expect-report. It
 // returns an error with the exit code for internal errors if the report cannot be written;
 // otherwise with the exit code of the mock or, if that is 0, of the result. If that is 0 as well,
 // it returns nil. Without --expect and --expect-report, it neither judges nor prints anything.
-func (m *mockOptions) clientJudge(sh stdio, files loadedSources) (func(*journal.Journal, int) error, error) {
+func (m *mockOptions) clientJudge(
+	sh stdio, files loadedSources, command bool,
+) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
 	}
@@ -40,6 +43,10 @@ func (m *mockOptions) clientJudge(sh stdio, files loadedSources) (func(*journal.
 			return nil, usageError("--expect %s: is empty: want calls", m.expect)
 		}
 		if want, err = journal.LoadExpectations(m.expect, text, m.dialects); err != nil {
+			if !slices.Contains([]string{".yaml", ".yml", ".json", ""}, filepath.Ext(m.expect)) {
+				return nil, usageError("--expect %s: is not an expectation file (YAML, e.g. calls: [{op: run, exactly: 1}]): %v",
+					m.expect, err)
+			}
 			return nil, usageError("--expect %v", err)
 		}
 		if err := m.checkRuleNames(sh.err, want.Calls, files); err != nil {
@@ -79,8 +86,23 @@ func (m *mockOptions) clientJudge(sh stdio, files loadedSources) (func(*journal.
 				return exitError{exitInternal, fmt.Sprintf("--expect-report %s: %v", m.expectReport, withoutPath(err))}
 			}
 		}
+		if found.Exit == exitInconclusive {
+			return exitError{found.Exit, m.nothingReceivedText(command)}
+		}
 		return exitWith(found.Exit)
 	}, nil
+}
+
+// nothingReceivedText returns the message about a mock that received no requests. The argument
+// command states whether the mock ran a client command.
+func (m *mockOptions) nothingReceivedText(command bool) string {
+	switch {
+	case !command:
+		return "no request reached the mock"
+	case len(m.dialects) > 1:
+		return "no request reached the mock: COMMAND must send its requests to a URL in MOCK_URLS"
+	}
+	return "no request reached the mock: COMMAND must send its requests to the URL in MOCK_URL"
 }
 
 // checkRuleNames checks that the scripts in files have the rules that the calls of --expect name.

@@ -64,6 +64,14 @@ type loadedSources struct {
 	scripts, recordings []string        // paths of files, in the order of the arguments
 	rules               *script.RuleSet // content of the scripts; nil if there are none, or if they have errors
 	library             *replay.Library // content of the recordings; nil if there are none, or if they have errors
+	problems            []fmt.Stringer  // the problems in the files, once they are read
+}
+
+// printProblems prints the problems in the files to out, one per line.
+func (l loadedSources) printProblems(out io.Writer) {
+	for _, one := range l.problems {
+		fmt.Fprintln(out, one)
+	}
 }
 
 // isInvalid reports whether a script or a recording has errors, so that a mock cannot serve the
@@ -104,11 +112,10 @@ func (p mockSources) find() (l loadedSources, err error) {
 	return l, nil
 }
 
-// read finds and reads all scripts and recordings, checks them for the given dialects, and prints
-// the problems in them to out. Use [loadedSources.isInvalid] to find out whether the mock can serve
-// the result. An error means that files could not be found or read, for example because a script is
-// too large.
-func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedSources, err error) {
+// read finds and reads all scripts and recordings, and checks them for the given dialects. Use
+// [loadedSources.isInvalid] to find out whether the mock can serve the result. An error means that
+// files could not be found or read, for example because a script is too large.
+func (p mockSources) read(dialects []*dialect.Dialect) (l loadedSources, err error) {
 	if l, err = p.find(); err != nil {
 		return l, err
 	}
@@ -124,14 +131,14 @@ func (p mockSources) read(out io.Writer, dialects []*dialect.Dialect) (l loadedS
 		var found []script.Problem
 		l.rules, found = script.LoadChecked(sources, dialects, judgeReply)
 		for _, one := range found {
-			fmt.Fprintln(out, one)
+			l.problems = append(l.problems, one)
 		}
 	}
 	if len(l.recordings) > 0 {
 		var found []replay.FileProblem
 		l.library, found = replay.Load(l.recordings, dialects)
 		for _, one := range found {
-			fmt.Fprintln(out, one)
+			l.problems = append(l.problems, one)
 		}
 	}
 	return l, nil
@@ -151,9 +158,14 @@ func readScript(path string) ([]byte, error) {
 }
 
 // load is like read, but also returns an error if the files have errors, or if p is not empty and
-// names no script or recording.
+// names no script or recording. It prints the problems in the files to out, unless the error is the
+// only one.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (loadedSources, error) {
-	l, err := p.read(out, dialects)
+	l, err := p.read(dialects)
+	if l.isInvalid() && len(l.problems) == 1 {
+		return l, usageError("%v", l.problems[0])
+	}
+	l.printProblems(out)
 	switch {
 	case err != nil:
 		return l, err
@@ -173,7 +185,8 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p) == 0 {
 		return usageError("mock --check: needs at least one FILE")
 	}
-	l, err := p.read(sh.out, dialects)
+	l, err := p.read(dialects)
+	l.printProblems(sh.out)
 	switch {
 	case err != nil:
 		return err
@@ -306,7 +319,8 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 // If the files have errors or cannot be read, reload prints the errors to out, and the mock keeps
 // the files that were loaded before.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
-	l, err := p.read(out, dialects)
+	l, err := p.read(dialects)
+	l.printProblems(out)
 	if err != nil {
 		fmt.Fprintln(out, err)
 	}

@@ -247,6 +247,8 @@ var wrongToo = []wrong{
 	{"spec plain.yaml", "plain.yaml:1: /openapi: not an OpenAPI document"},
 	{"convert plain.sse --dialect plain.yaml", "--dialect|plain.yaml:1: /openapi: not an OpenAPI document"},
 	{"completion bash extra", "extra"},
+	{"mock --dialect agkit --expect ok.http", "--expect ok.http: is not an expectation file (YAML, e.g. calls: [{op: run, exactly: 1}]): ok.http:1: "},
+	{"mock --dialect runs one.txtar", "one.txtar: the recording is of agkit@0.0.10, not of runs@2026-04: use --dialect agkit@0.0.10"},
 	{"run URL agkit", `at most one TARGET, got "agkit" too; a dialect is given as --dialect agkit`},
 	{"serve agkit", `serve takes no arguments, got "agkit"; a dialect is given as --dialect agkit`},
 	{"proxy runs@2026-04 --upstream URL", `proxy takes no arguments, got "runs@2026-04"; a dialect is given as --dialect runs@2026-04`},
@@ -281,7 +283,7 @@ func TestWrongInput(t *testing.T) {
 	t.Cleanup(srv.Close)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
+		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "ok.http": "HTTP/1.1 200 OK\r\n\r\n", "one.txtar": "dialect: agkit\n-- 1.request --\nPOST /send-message\n\n{}\n-- 1.response --\nHTTP/1.1 200 OK\n\n", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
 		"more/plain.sse": "data: {}\n\n", "rule.yaml": "calls: [{op: run, rule: greets}, {op: run, rule: greet}]\n",
 		"method.yaml": "calls: [{method: FETCH}]\n", "counts.yaml": "calls: [op: run, exactly: 1]\n", "nothing.yaml": "{}\n",
 		"typo.yaml": "targets:\n  - url: http://127.0.0.1:1\n    name: x\n    dialects: [agkit]\n", "broken.yaml": "targets: [",

@@ -145,14 +145,15 @@ func (o ClientTestReport) WriteJSON(w io.Writer) error {
 }
 
 // Text returns the report as text: a line for each finding and a last line with the verdict and the
-// number of exchanges. If no requests were received, the last line says so instead.
+// number of exchanges. If no requests were received, there is no last line, and the caller must say
+// so.
 func (o ClientTestReport) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {
 		for _, c := range d.Checks {
 			for _, f := range c.Findings {
 				if f.Exchange == 0 {
-					fmt.Fprintf(&b, "%s %s\n", c.Verdict, f.Message)
+					fmt.Fprintf(&b, "%s %s\n", c.Verdict, strings.TrimSuffix(f.Message, nothingReceived))
 					continue
 				}
 				rule := c.ID
@@ -170,7 +171,6 @@ func (o ClientTestReport) Text() string {
 	}
 	switch {
 	case o.Exit == reports.ExitInconclusive:
-		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
 		fmt.Fprintf(&b, "%s: %s, and %d older dropped from the journal\n",
 			o.Verdict, printable.Count(o.Exchanges, "exchange"), o.Forgotten)

@@ -97,6 +97,9 @@ func describeResponse(s *recordedExchange) string {
 // message of an UnmetExpectation.
 const maxShown = 3
 
+// nothingReceived is the end of the message of an UnmetExpectation if there are no exchanges.
+const nothingReceived = "; no requests received"
+
 // describeSeen returns the end of the message of an UnmetExpectation, which lists exchanges: at
 // most maxShown elements of seen, which match the expectation, and of near, which do not. The
 // argument all is the number of exchanges that were compared with the expectation, and lost is the
@@ -117,7 +120,7 @@ func describeSeen(seen, near []exchangeMatch, all int, lost uint64) string {
 		fmt.Fprintf(&b, " and %d more", len(seen)-maxShown)
 	}
 	if all == 0 {
-		b.WriteString("; no requests received")
+		b.WriteString(nothingReceived)
 	}
 	list("; nearest: ", near)
 	if lost > 0 {

@@ -151,7 +151,8 @@ func problemOf(err error) FileProblem {
 //
 // A transcript of a dialect that is not served is omitted with a warning. It is an error if a
 // transcript names an unknown dialect, if it names none and several are served, or if no transcript
-// has a response that can be replayed.
+// has a response that can be replayed. If all transcripts are of dialects that are not served, the
+// only problem says so.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -160,6 +161,9 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 	}
 	if slices.ContainsFunc(b.problems, func(p FileProblem) bool { return p.Severity == Error }) {
 		return nil, b.problems
+	}
+	if len(list) > 0 && len(b.foreign) == len(list) {
+		return nil, []FileProblem{b.allForeign(list)}
 	}
 	if l.exchanges == 0 {
 		b.addProblem(Error, "recordings", "none of the recordings has a response that can be replayed in %s",
@@ -174,6 +178,19 @@ type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect // the served dialects
 	problems []FileProblem
+	foreign  []string // dialect of each transcript that was omitted because its dialect is not served
+}
+
+// allForeign returns the error for a list of transcripts none of which is of a served dialect. All
+// must be in b.foreign.
+func (b *libraryBuilder) allForeign(list []*transcript.Transcript) FileProblem {
+	file, what := list[0].Name, "the recording is"
+	if len(list) > 1 {
+		file, what = "recordings", "all are"
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(b.foreign)))
+	return FileProblem{File: file, Severity: Error, Message: fmt.Sprintf("%s of %s, not of %s: use --dialect %s", what,
+		strings.Join(names, ", "), dialectNames(b.dialects), strings.Join(names, ","))}
 }
 
 func (b *libraryBuilder) addProblem(level Severity, file, format string, args ...any) {
@@ -252,6 +269,7 @@ func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if i := served(named.Name); i >= 0 {
 		return b.dialects[i]
 	}
+	b.foreign = append(b.foreign, named.Name)
 	b.addProblem(Warning, t.Name, "the recording is ignored: its dialect is %s, served is %s",
 		named.Name, dialectNames(b.dialects))
 	return nil

@@ -21,7 +21,7 @@ func TestLoad(t *testing.T) {
 	runs, agkit := openDialect(t, "runs"), openDialect(t, "agkit")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"sub/deep/a.txtar": conversationText, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
+		"sub/deep/a.txtar": conversationText, "more.txtar": conversationText, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
 		"bad/x.txtar": "dialekt: x\n", "bad2/x.txtar": "dialect: nothing\n-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n", "none/x.md": "",
 		"empty/x.txtar": "dialect: runs\n", "unnamed/x.txtar": "-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n",
 	} {
@@ -54,7 +54,10 @@ func TestLoad(t *testing.T) {
 			`does not name its dialect: add a line like "dialect: runs@2026-04", or give exactly one --dialect`,
 		},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{agkit}, 1, replay.Warning, "its dialect is runs@2026-04, served is agkit@0.0.10"},
-		{[]string{in("sub")}, []*dialect.Dialect{agkit}, 0, replay.Error, "none of the recordings has a response"},
+		{[]string{in("sub/deep/a.txtar")}, []*dialect.Dialect{agkit}, 0, replay.Error,
+			"a.txtar: the recording is of runs@2026-04, not of agkit@0.0.10: use --dialect runs@2026-04"},
+		{[]string{in("sub"), in("more.txtar")}, []*dialect.Dialect{agkit}, 0, replay.Error,
+			"recordings: all are of runs@2026-04, not of agkit@0.0.10: use --dialect runs@2026-04"},
 		{[]string{in("none")}, []*dialect.Dialect{runs}, 0, replay.Error, "the directory contains no recordings"},
 		{[]string{in("notes.md")}, []*dialect.Dialect{runs}, 0, replay.Error, "the file is not a recording"},
 		{[]string{in("gone")}, []*dialect.Dialect{runs}, 0, replay.Error, "cannot be read: no such file"},

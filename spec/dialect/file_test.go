@@ -334,7 +334,7 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte("openapi: 3.2.0"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(path, "echo.yaml:1: /info: not valid OpenAPI: invalid info: must be an object")
+	check(path, "echo.yaml:1: /info: not valid OpenAPI: info is missing (an object with title and version is required)")
 }
 
 // TestExtendingFile checks that a document may extend another one in its directory, and that the

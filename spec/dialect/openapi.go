@@ -32,6 +32,9 @@ func (d *Dialect) checkOpenAPI() error {
 	default:
 		return d.errorAt("/openapi", "not an OpenAPI document of version 3.2: openapi is missing, want 3.2.0")
 	}
+	if !has(root.object(), "info") {
+		return d.errorAt("/info", "not valid OpenAPI: info is missing (an object with title and version is required)")
+	}
 	text, err := d.Document()
 	if err != nil {
 		return err
