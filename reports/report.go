@@ -46,7 +46,7 @@ type Counts struct {
 type DialectReport struct {
 	Dialect      string              `json:"dialect"`
 	Causes       []Cause             `json:"causes"`
-	Notes        []string            `json:"notes,omitempty"` // scenarios that were not played completely, and why
+	Notes        []string            `json:"notes,omitempty"` // what was not played completely or not judged, and why
 	Requirements []RequirementResult `json:"requirements"`
 	Checks       []Check             `json:"checks"`
 }

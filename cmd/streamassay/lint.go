@@ -175,19 +175,27 @@ func (l lintOptions) judge(
 	secrets := recordedSecrets(dialects, parts)
 	hide := redact.New(secrets...)
 	for _, d := range dialects {
+		var notes []string
+		unjudged := 0 // number of recordings with notes, in which nothing was judged
 		for _, p := range parts[d.Name] {
-			for _, note := range lintNotes(p, hide, base, l.maxEvent) {
-				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
+			all := lintNotes(p, hide, base, l.maxEvent)
+			for _, note := range all {
+				note = p.Scenario.Doc + ": " + note
+				fmt.Fprintln(sh.err, "streamassay: "+note)
+				notes = append(notes, note)
 			}
+			unjudged += min(len(all), 1)
 		}
-	}
-	for _, d := range dialects {
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
 		// A recording may hold any prompts, so the advice about unscripted targets does not apply.
 		target := suites.Target{Dialect: d, Base: base, LackedCapabilities: []string{"scripted"}, MaxEventBytes: l.maxEvent}
 		b := dialectReportBuilder{target, "$BASE", file, never}
-		report.Dialects = append(report.Dialects, b.dialectReport(parts[d.Name]))
+		of := b.dialectReport(parts[d.Name])
+		if unjudged == len(parts[d.Name]) {
+			of.Notes = firstNotes(notes)
+		}
+		report.Dialects = append(report.Dialects, of)
 	}
 	report.DurationMS = time.Since(report.Started).Milliseconds()
 	concludeReport(ctx, report, reports.ExitCodeOptions{Strict: l.strict})

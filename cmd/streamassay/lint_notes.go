@@ -51,11 +51,28 @@ func lintNotes(p suites.ScenarioResult, hide *redact.Redactor, base *url.URL, ma
 		limit := printable.Bytes(maxEvent)
 		notes = append(notes, fmt.Sprintf("the first event has more than %s, the limit of --max-event", limit))
 	case streams && !p.Evaluation.Recognized:
-		notes = append(notes, fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name))
+		note := fmt.Sprintf("contains no event of %s (another dialect, or not an event stream?)", d.Name)
+		if done := onlyTerminator(p, maxEvent); done != "" {
+			note = fmt.Sprintf("contains only the terminator %s, and no event before it", done)
+		}
+		notes = append(notes, note)
 	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:
 		notes = append(notes, spec.ErrNotHTTP.Error())
 	}
 	return notes
+}
+
+// maxReportedNotes is the maximum number of notes on recordings in a report.
+const maxReportedNotes = 5
+
+// firstNotes returns the notes that a report shows: the first [maxReportedNotes] and, if there are
+// more, how many are left out.
+func firstNotes(notes []string) []string {
+	if len(notes) <= maxReportedNotes {
+		return notes
+	}
+	more := fmt.Sprintf("and %d more notes, on standard error", len(notes)-maxReportedNotes)
+	return append(slices.Clone(notes[:maxReportedNotes]), more)
 }
 
 // hasBody reports whether the response of x has a body that is not empty.
@@ -70,6 +87,20 @@ func beginsTooLarge(p suites.ScenarioResult, maxEvent int) bool {
 		}
 	}
 	return false
+}
+
+// onlyTerminator returns the in-band terminator of the dialect, such as [DONE], if all frames in the
+// recording of p are that terminator. Otherwise, it returns "".
+func onlyTerminator(p suites.ScenarioResult, maxEvent int) (text string) {
+	for e := range p.Dialect.DecodeExchanges(p.Trace.All(), spec.TargetFacts{}, maxEvent) {
+		switch {
+		case e.IsFrame() && e.Kind != spec.Done:
+			return ""
+		case e.IsFrame():
+			text = e.WireName
+		}
+	}
+	return text
 }
 
 // foreignRequestNote returns a message if no request of the recording t calls an operation of

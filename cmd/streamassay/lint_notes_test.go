@@ -46,7 +46,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"noise.http":   "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"foreign.http": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"renamed.sse":  "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
-		"sentinel.sse": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"sentinel.sse": "contains only the terminator [DONE], and no event before it",
 		"nothing.sse":  "contains no event: the body of the response is empty",
 		"other.http":   "POST /process: not an operation of agkit@0.0.10 (its streaming operations: POST /send-message); is this agentscope or agentscope-java?",
 		"refused.http": `the request (not recorded) got 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
@@ -58,6 +58,9 @@ func TestLintMeasuresNothing(t *testing.T) {
 		}
 		if !strings.Contains(said, says) {
 			t.Errorf("%s: it says %q, want %q", file, said, says)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(out), " "), file+": "+says) {
+			t.Errorf("%s: the report lacks %q:\n%s", file, says, out)
 		}
 	}
 	_, out, _ := streamassay(t, dir, "lint", "health.http", "--dialect", "agkit")
