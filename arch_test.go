@@ -47,7 +47,7 @@ var allowedImports = map[string]struct {
 	"internal/replay":        {[]string{"spec", "spec/dialect", "internal/redact", "internal/sse", "internal/transcript", "internal/wire", "github.com/goccy/go-yaml"}, "it replays recordings without judging them"},
 	"internal/control":       {[]string{"internal/printable", "internal/sse", "spec", "spec/dialect", "mockserver", "internal/fault", "internal/journal", "internal/pace", "internal/script", "github.com/goccy/go-yaml"}, "it uses only what the mock exports; it serves no protocol"},
 	"internal/fault":         {[]string{"spec", "internal/near", "internal/sse"}, "a fault changes events and bytes of any server"},
-	"internal/journal":       {[]string{"internal/textfile", "internal/printable", "internal/redact", "internal/sse", "internal/yamltree", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it records exchanges and runs the client checks on them; it knows nothing of scripts"},
+	"internal/journal":       {[]string{"internal/textfile", "internal/near", "internal/printable", "internal/redact", "internal/sse", "internal/yamltree", "reports", "spec", "spec/dialect", "internal/rules", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it records exchanges and runs the client checks on them; it knows nothing of scripts"},
 	"internal/pace":          {nil, "the times of events do not depend on their content"},
 	"internal/vary":          {[]string{"internal/sse", "spec", "spec/dialect"}, "variations come from the documents, not from a server"},
 	"reports":                {[]string{"internal/exitcode", "internal/printable", "internal/redact", "spec", "golang.org/x/term"}, "a report shows results; it computes none"},

@@ -18,6 +18,7 @@ import (
 	"github.com/streamassay/streamassay/internal/speech"
 	"github.com/streamassay/streamassay/internal/state"
 	"github.com/streamassay/streamassay/internal/state/durable"
+	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/reference"
 )
 
@@ -49,6 +50,9 @@ type backendSettings struct {
 // API.
 const openAISyntax = "openai:BASE_URL"
 
+// dirSyntax is the value of backendKind.syntax for the kind that keeps attachments in a directory.
+const dirSyntax = "dir:PATH"
+
 // The kinds of backend that the serve command can use, in one list for each of the flags --agent,
 // --state, --files and --speech. A new kind must be added to the list of its flag.
 var (
@@ -78,7 +82,7 @@ var (
 		{syntax: "memory", open: func(_ context.Context, _ string, s backendSettings) (*files.Store, error) {
 			return files.NewMemory(files.Config{SigningKey: s.signingKey}), nil
 		}},
-		{syntax: "dir:PATH", open: filesIn(blob.OpenDir)},
+		{syntax: dirSyntax, open: filesIn(blob.OpenDir)},
 		{syntax: "s3://BUCKET", open: filesIn(s3.Open)},
 	}
 	speechKinds = []backendKind[speech.Transcriber]{
@@ -202,8 +206,16 @@ func (f *backendFlag[T]) open(ctx context.Context, s backendSettings) (backend T
 
 // usageError returns a usage error that says why the backend cannot be used. The error names the
 // flag, shows the value of the flag without secrets, and ends with the text of err.
-func (f *backendFlag[T]) usageError(err error) error {
-	return usageError("--%s %s: %v", f.name, withoutSecrets(f.text), err)
+func (f *backendFlag[T]) usageError(err error) error { return openError("--"+f.name, f.text, err) }
+
+// openError returns a usage error that says why what value names, the value of the named flag,
+// cannot be used. The error shows value without secrets and ends with the text of err or, if a
+// connection was refused, with a question instead.
+func openError(flag, value string, err error) error {
+	if wire.IsRefused(err) {
+		return usageError("%s %s: %s", flag, withoutSecrets(value), wire.RefusedText)
+	}
+	return usageError("%s %s: %v", flag, withoutSecrets(value), err)
 }
 
 // A backendFlags holds the flags that select the backends of the server.
@@ -250,8 +262,14 @@ func (p *backendFlags) check() error {
 	if _, _, err := p.state.find(); err != nil {
 		return err
 	}
-	if _, _, err := p.files.find(); err != nil {
+	files, location, err := p.files.find()
+	if err != nil {
 		return err
+	}
+	if files.syntax == dirSyntax {
+		if err := checkDir(location); err != nil {
+			return p.files.usageError(err)
+		}
 	}
 	speech, _, err := p.speech.find()
 	switch {

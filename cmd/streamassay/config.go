@@ -242,6 +242,11 @@ func (t *targetOptions) setFields(fields yaml.MapSlice) error {
 func (o optionDeclaration) setField(set *pflag.FlagSet, t *targetOptions, key string, value any) error {
 	switch to := o.value(t).(type) {
 	case *[]string, *nameList:
+		if _, isText := value.(string); isText && key == "dialects" {
+			return usageError("%s: must be a list, e.g. [agkit]", key)
+		} else if isText {
+			return usageError("%s: must be a list of strings, e.g. [first, second]", key)
+		}
 		if !convertYAML(value, to) {
 			return usageError(`%s: must be a list of strings (one that contains ": " needs quotation marks)`, key)
 		}

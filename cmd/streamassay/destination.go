@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/replay"
@@ -265,7 +266,7 @@ func checkDir(path string) error {
 			return fmt.Errorf("%s is a file, want a directory", path)
 		case err == nil:
 			return checkFolder(path)
-		case !errors.Is(err, fs.ErrNotExist):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // ENOTDIR: below a file
 			return withoutPath(err)
 		}
 		parent := filepath.Dir(path)

@@ -116,7 +116,7 @@ func noteIgnoredFlags(w io.Writer, f *pflag.FlagSet) {
 		}
 	})
 	if len(ignored) > 0 {
-		fmt.Fprintf(w, "streamassay: no effect on recordings: %s\n", strings.Join(ignored, ", "))
+		fmt.Fprintf(w, "streamassay: note: no effect on recordings: %s\n", strings.Join(ignored, ", "))
 	}
 }
 

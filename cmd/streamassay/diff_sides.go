@@ -120,13 +120,31 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 				h.timedOut = h.timedOut || suites.IsRunTimeout(p.IncompleteReason)
 			case p.Err != nil:
 				c.Error = p.Err.Error()
-			case p.Err == nil && len(p.Trace.Exchanges) > 0:
+			case len(p.Trace.Exchanges) > 0:
 				i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
 				c.Takes = append(c.Takes, relativeEvents(p.Dialect, p.Trace, j.suiteTargets[i].Base.String()))
+			default:
+				c.Error = j.unsentReason(p)
 			}
 		}
 	}
 	return h, nil
+}
+
+// unsentReason returns the reason why no request of the scenario of p was sent.
+func (j targetRun) unsentReason(p suites.ScenarioResult) string {
+	for _, s := range j.suiteTargets {
+		if s.Dialect != p.Dialect {
+			continue
+		}
+		if missing := s.MissingSetup(p.Scenario); missing != "" {
+			return missing
+		}
+		if name := s.LackedCapability(p.Scenario); name != "" {
+			return "--lacks excludes " + name
+		}
+	}
+	return "needs " + lackedByTarget
 }
 
 // relativeEvents returns the events of the trace t, decoded in dialect d. In texts and headers, it

@@ -71,7 +71,7 @@ func TestDiffRecordings(t *testing.T) {
 	}
 	code, out, said := streamassay(t, dir, "diff", "take-1", "take-2", "--timeout", "5s", "--only", "*", "--header", "A: b")
 	if code != exitOK || !strings.Contains(out, "agkit@0.0.10: 2 conversations") ||
-		said != "streamassay: no effect on recordings: --header, --timeout\n" {
+		said != "streamassay: note: no effect on recordings: --header, --timeout\n" {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	file := filepath.Join(dir, "take-2", "agkit@0.0.10", "messages.txtar")

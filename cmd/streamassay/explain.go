@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/internal/rules"
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
@@ -50,7 +51,11 @@ Exit codes: 0 success, 2 usage error (e.g. nothing has the ID), 5 internal error
 			if others := dialectsWith(isNamed); len(others) > 0 {
 				return usageError("%s is a requirement of %s, not of %s", args[0], dialectNames(others), dialectNames(dialects))
 			}
-			return usageError("no check, requirement or scenario has the id %q "+seeLists, args[0])
+			suggestion := " " + seeLists
+			if similar := near.Similar(args[0], explainedIDs(dialects)); similar != "" {
+				suggestion = "; did you mean " + similar + "?"
+			}
+			return usageError("no check, requirement or scenario has the id %q%s", args[0], suggestion)
 		},
 	}
 	addDialectFlag(cmd, &names, "leave out the requirements of other dialects")
@@ -85,6 +90,23 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 		}
 	}
 	return found
+}
+
+// explainedIDs returns the ids that explain knows: those of all checks and scenarios, and of the
+// requirements of the given dialects.
+func explainedIDs(dialects []*dialect.Dialect) (all []string) {
+	for _, c := range rules.All {
+		all = append(all, c.ID)
+	}
+	for _, s := range suites.Scenarios() {
+		all = append(all, s.Name)
+	}
+	for _, d := range dialects {
+		for _, r := range d.Catalogue() {
+			all = append(all, r.ID)
+		}
+	}
+	return all
 }
 
 // dialectsWith returns the embedded dialects that have a requirement for which has returns true.

@@ -86,7 +86,7 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 func helpNotes(cmd *cobra.Command) (notes string) {
 	text := cmd.Long + describeFlags(cmd.LocalFlags())
 	for _, note := range [][2]string{
-		{" SIZE ", "A SIZE is written as 65536, 64KiB or 1MiB."},
+		{" SIZE ", "A SIZE is written as 65536, 64KiB, 1MiB or 10MB (1MiB is 1024 × 1024 bytes, 1MB 1000 × 1000)."},
 		{" DURATION ", "A DURATION is written as 500ms, 30s or 10m."},
 		{"docs/", "The directory docs is in the repository github.com/streamassay/streamassay."},
 	} {

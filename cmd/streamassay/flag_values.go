@@ -72,7 +72,7 @@ func parseSize(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || n > maxSize/unit {
-		return 0, errors.New("must be a whole number of bytes above 0, optionally with KiB, MiB or GiB (e.g. 65536, 64KiB)")
+		return 0, errors.New("must be a whole number of bytes above 0, optionally with KiB, MiB, GiB, kB, MB or GB (e.g. 65536, 64KiB, 10MB)")
 	}
 	return n * unit, nil
 }
@@ -174,8 +174,9 @@ func wordValue(to *string, words ...string) pflag.Value {
 // An assignmentsValue is the value of a repeatable flag that takes NAME=VALUE and sets the entry
 // NAME of a map to VALUE. VALUE may contain any characters; white space around NAME is removed.
 type assignmentsValue struct {
-	to    *map[string]string // the map; Set creates it if it is nil
-	given map[string]bool    // true for each NAME that was set with Set
+	to     *map[string]string // the map; Set creates it if it is nil
+	syntax string             // what a value must be, for errors, such as "SCENARIO=TEXT"
+	given  map[string]bool    // true for each NAME that was set with Set
 }
 
 // Set sets the entry NAME of the map to VALUE, where text is NAME=VALUE. It returns an error if
@@ -185,7 +186,7 @@ func (v *assignmentsValue) Set(text string) error {
 	name = strings.TrimSpace(name)
 	switch {
 	case !ok || name == "":
-		return errors.New("must be a name, \"=\" and a value")
+		return errors.New("must be " + v.syntax)
 	case v.given[name]:
 		return fmt.Errorf("%q is given twice", name)
 	case *v.to == nil:

@@ -76,8 +76,12 @@ func unplayedReason(ctx context.Context, s suites.Target, parts []suites.Scenari
 	if s.PromptStyle == suites.NaturalPrompts {
 		return "what is selected sends test prompts, which --prompts natural excludes"
 	}
-	return `what is selected needs a capability that the target lacks, such as "scripted"`
+	return "what is selected needs " + lackedByTarget
 }
+
+// lackedByTarget is the end of the reason why a scenario was not played against a target that
+// replied to other requests.
+const lackedByTarget = `a capability that the target lacks, such as "scripted"`
 
 // adviseAboutProxy adds that proxies are not used to the advice of each cause that means that the
 // target at base is unreachable. It does so only if base is not a loopback address and env, which

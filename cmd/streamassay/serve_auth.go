@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/internal/identity"
+	"github.com/streamassay/streamassay/internal/wire"
 )
 
 // A serverAuthFlags holds the values of a server's flags for users, tokens and cross-origin
@@ -96,6 +97,9 @@ func (d *serverAuthFlags) openAuthenticator(ctx context.Context, log *slog.Logge
 	case d.jwks != "":
 		keys, err := identity.OpenJWT(ctx, d.jwks, identity.JWTConfig{Issuer: d.issuer, Audience: d.audience, Log: log})
 		if err != nil {
+			if wire.IsRefused(err) {
+				return nil, openError("--jwks", d.jwks, err)
+			}
 			return nil, usageError("--jwks: %v", err)
 		}
 		return keys, nil

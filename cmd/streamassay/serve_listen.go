@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -112,6 +113,14 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 		return nil, usageError("--tls-key %s: needs --tls-cert", l.key)
 	case l.key == "":
 		return nil, usageError("--tls-cert %s: needs --tls-key", l.cert)
+	}
+	if _, err := readCA(l.cert); err != nil {
+		return nil, usageError("--tls-cert %s: %v", l.cert, err)
+	}
+	if text, err := os.ReadFile(l.key); err != nil {
+		return nil, usageError("--tls-key %s: %v", l.key, withoutPath(err))
+	} else if block, _ := pem.Decode(text); block == nil {
+		return nil, usageError("--tls-key %s: contains no PEM private key", l.key)
 	}
 	pair, err := tls.LoadX509KeyPair(l.cert, l.key)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s service) run(ctx context.Context, sh stdio) error {
 	if s.controlHandler != nil {
 		at, err := net.Listen("tcp", s.control)
 		if err != nil {
-			return usageError("--control %s: %v", s.control, errors.Unwrap(err))
+			return usageError("--control %s: %v%s", s.control, errors.Unwrap(err), listenAdvice(err))
 		}
 		defer at.Close()
 		ports = append(ports, listeningServer{at, s.limits.newHTTPServer(s.controlHandler(done), s.log)})

@@ -21,6 +21,8 @@ type optionDeclaration struct {
 	field string // name of the field in a --config file; "" means the same as name
 	usage string // text in the help of run; "" if run does not have the flag
 	diff  string // text in the help of diff; "" if diff does not have the flag
+	// syntax describes the values in errors; only for options that are maps.
+	syntax string
 	// value returns a pointer to the option in t, or a [pflag.Value] that sets the option.
 	value    func(t *targetOptions) any
 	complete func() []string // returns the values that shells offer as completions; nil means none
@@ -44,6 +46,7 @@ var targetFlags = []optionDeclaration{
 		diff: "`DIALECT` dialect to compare: " + dialectUsage + " (repeatable); required for a base URL, and for " +
 			"recordings that do not name theirs; a single one overrides that of recordings", complete: dialect.Names},
 	{name: "set", value: func(t *targetOptions) any { return &t.Settings }, rerun: true, diff: asInRun,
+		syntax: "NAME=VALUE (e.g. model=small)",
 		usage: "`NAME=VALUE` value of a setting of the dialect, for its requests, e.g. model=small (repeatable); x-settings in " +
 			"the dialect's document lists the settings (docs/own-dialect.md)"},
 	{name: "header", field: "headers", value: func(t *targetOptions) any { return &t.Headers },
@@ -77,7 +80,7 @@ var targetFlags = []optionDeclaration{
 			"or natural (plain sentences), " +
 			"for any agent"},
 	{name: "prompt", value: func(t *targetOptions) any { return &t.suite.PromptOverrides },
-		suiteField: "PromptOverrides", rerun: true,
+		suiteField: "PromptOverrides", rerun: true, syntax: "SCENARIO=TEXT (e.g. text='Say hello.')",
 		usage: "`SCENARIO=TEXT` prompt to send in a scenario instead of each prompt of its own (repeatable)"},
 	{name: "stream-limit", rerun: true,
 		value: func(t *targetOptions) any {
@@ -202,7 +205,7 @@ func (o optionDeclaration) addTo(set *pflag.FlagSet, t *targetOptions, usage str
 	case *[]string:
 		set.StringArrayVar(to, o.name, *to, usage)
 	case *map[string]string:
-		set.Var(&assignmentsValue{to: to}, o.name, usage)
+		set.Var(&assignmentsValue{to: to, syntax: o.syntax}, o.name, usage)
 	case *bool:
 		set.BoolVar(to, o.name, *to, usage)
 	case *uint64:

@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/internal/textfile"
 	"github.com/streamassay/streamassay/internal/yamltree"
@@ -117,8 +118,11 @@ func hasValue(data []byte) bool {
 func yamlErrorText(data []byte, e yaml.Error) string {
 	switch e.(type) {
 	case *yaml.UnknownFieldError:
-		return yamltree.ErrorText(e) + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, " +
-			"op, method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
+		if similar := near.Similar(e.GetToken().Value, slices.Concat(fileFields, callFields)); similar != "" {
+			return yamltree.ErrorText(e) + "; did you mean " + similar + "?"
+		}
+		return fmt.Sprintf("%s; want one of %s and, in a call, %s",
+			yamltree.ErrorText(e), strings.Join(fileFields, ", "), strings.Join(callFields, ", "))
 	case *yaml.TypeError, *yaml.OverflowError, *yaml.UnexpectedNodeTypeError:
 		if file, err := parser.ParseBytes(data, 0); err == nil && len(file.Docs) > 0 {
 			return cmp.Or(wrongTypeText(file.Docs[0].Body, e.GetToken().Position), "a value has the wrong type")
@@ -126,6 +130,15 @@ func yamlErrorText(data []byte, e yaml.Error) string {
 	}
 	return yamltree.ErrorText(e)
 }
+
+// The fields of a file with expectations, and those of each call in it.
+var (
+	fileFields = []string{"allow-unmatched", "strict", "in-order", "calls"}
+	callFields = []string{
+		"name", "dialect", "op", "method", "path", "status", "thread", "run", "rule", "ended", "contains", "exactly",
+		"at-least", "at-most",
+	}
+)
 
 // fieldTypes describes the valid values of fields in a file with expectations, for error messages,
 // by the name of the field. The values of fields that it does not contain are strings.

@@ -2,7 +2,9 @@ package mutation
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -11,7 +13,13 @@ import (
 // that are generated from the documents of the dialects; only these are sorted by name. To add a
 // mutant, add it to the list of its area.
 func All(dialects []*dialect.Dialect) []*Mutant {
-	list := slices.Concat(
+	list := slices.Concat(listedMutants(), generatedMutants(dialects))
+	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
+}
+
+// listedMutants returns the mutants that are listed in the files of this package.
+func listedMutants() []*Mutant {
+	return slices.Concat(
 		wireMutants, lineMutants, lifecycleMutants, inTurnMutants, chunkMutants, answerMutants,
 		identityMutants, messageMutants, contentMutants, toolMutants, continueMutants, scriptMutants,
 		sequenceMutants, refusalFormMutants,
@@ -24,7 +32,18 @@ func All(dialects []*dialect.Dialect) []*Mutant {
 		similarThreadMutants, similarRunMutants, simultaneousMutants, liveMutants, acceptedLateMutants, requestFormMutants,
 		failingPromptMutants, busyMutants, stopMutants,
 		rangeMutants, payloadMutants, freshnessMutants, historyPayloadMutants, payloadAgainMutants,
-		hiddenMutants, generatedMutants(dialects),
+		hiddenMutants,
 	)
-	return slices.DeleteFunc(list, func(m *Mutant) bool { return !slices.ContainsFunc(dialects, m.AppliesTo) })
+}
+
+// isPossibleName reports whether pattern can match the name of a mutant that [All] returns for the
+// given dialects. Unlike All, it generates no mutants, which takes seconds: the name of a generated
+// one begins with the id of a requirement, and every glob with a special character is possible.
+func isPossibleName(pattern string, dialects []*dialect.Dialect) bool {
+	if strings.ContainsAny(pattern, `*?[\`) {
+		return true
+	}
+	begins := func(r spec.Requirement) bool { return strings.HasPrefix(pattern, r.ID+".") }
+	return slices.ContainsFunc(listedMutants(), func(m *Mutant) bool { return m.Name == pattern }) ||
+		slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool { return slices.ContainsFunc(d.Requirements, begins) })
 }

@@ -248,11 +248,18 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 			return nil, fmt.Errorf("%q is not a glob: %w", pattern, err)
 		}
 	}
-	all := All(p.Dialects)
-	for _, pattern := range p.NamePatterns {
-		if !slices.ContainsFunc(all, func(m *Mutant) bool { return matchesAny([]string{pattern}, m.Name) }) {
-			return nil, fmt.Errorf("%q matches no mutant of the dialects tested (see streamassay list mutants)", pattern)
-		}
+	isUnknown := func(pattern string) bool { return !isPossibleName(pattern, p.Dialects) }
+	var all []*Mutant
+	unknown := slices.IndexFunc(p.NamePatterns, isUnknown)
+	if unknown < 0 {
+		all = All(p.Dialects)
+		unknown = slices.IndexFunc(p.NamePatterns, func(pattern string) bool {
+			return !slices.ContainsFunc(all, func(m *Mutant) bool { return matchesAny([]string{pattern}, m.Name) })
+		})
+	}
+	if unknown >= 0 {
+		return nil, fmt.Errorf("%q matches no mutant of the dialects tested (see streamassay list mutants)",
+			p.NamePatterns[unknown])
 	}
 	for _, d := range p.Dialects {
 		jobs = append(jobs, job{dialect: d}, job{d, Canary})

@@ -66,8 +66,8 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "unknown host"
-	case isErrno(err, syscall.ECONNREFUSED, wsaConnRefused):
-		return "connection refused: is the server running?"
+	case IsRefused(err):
+		return RefusedText
 	case isTimeout(err):
 		return fmt.Sprintf("no connection within %v", c.cfg.IdleTimeout)
 	case errors.As(err, &op):
@@ -191,6 +191,12 @@ const (
 	wsaConnReset   = syscall.Errno(10054)
 	wsaConnRefused = syscall.Errno(10061)
 )
+
+// RefusedText explains an error for which [IsRefused] returns true.
+const RefusedText = "connection refused: is the server running?"
+
+// IsRefused reports whether err is, or wraps, the system error for a refused connection.
+func IsRefused(err error) bool { return isErrno(err, syscall.ECONNREFUSED, wsaConnRefused) }
 
 // isErrno reports whether err is, or wraps, one of the given system errors.
 func isErrno(err error, errnos ...syscall.Errno) bool {
