@@ -72,7 +72,8 @@ func parseSize(text string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || n > maxSize/unit {
-		return 0, errors.New("must be a whole number of bytes above 0, optionally with KiB, MiB, GiB, kB, MB or GB (e.g. 65536, 64KiB, 10MB)")
+		return 0, errors.New("must be a whole number of bytes above 0, optionally with KiB, MiB, GiB, kB, MB or GB " +
+			"(e.g. 65536, 64KiB, 10MB)")
 	}
 	return n * unit, nil
 }

@@ -51,6 +51,7 @@ A FILE is one of:
 A DIR stands for all such files in it and below; - is standard input, whose format is
 recognized by the content; only a transcript or an HTTP archive includes the requests.
 The exchanges of a file are judged in order; the ids in them tell its threads apart.
+Reports count exchanges, events and bytes from 0, and the lines of a body from 1.
 
 Recordings of the same dialect are judged together, as one target. A violation is reported
 for any response; a requirement is reported as fulfilled only if one of the responses streams

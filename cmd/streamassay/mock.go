@@ -58,7 +58,8 @@ Several dialects are served below /NAME@VERSION/, a single one at the root. With
 replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml), a recording
 (.txtar, .http, .sse, .har), or a directory of those. Changed files are reloaded without
 interrupting open streams; if one has an error, which is printed, those loaded before stay in use.
-Any bearer token is accepted, and names the user; requests without one are accepted, too.
+Any bearer token is accepted, and names the user. Requests without one are accepted, too,
+except in a dialect that requires authentication, such as runs, where they get status 401.
 
 The rules of all scripts are tried in the order of the FILEs (in a directory: of the names); the
 first that matches a request replies:
@@ -84,7 +85,8 @@ mock runs it and exits when it ends. COMMAND gets these environment variables:
 
 The request headers X-Mock-Seed, X-Mock-Pace and X-Mock-Vary take precedence over --seed,
 --pace and --vary. The pace of a rule takes precedence over --pace, and X-Mock-Pace over both.
-The faults of the header X-Mock-Fault and of rules are added to those of --fault.
+The faults of the header X-Mock-Fault and of rules are added to those of --fault. The header
+has the syntax of --fault; commas separate several faults: 'abort; event=3, drip'.
 
 An expectation file (--expect) lists requests that clients must send:
   calls: [{op: run, contains: weather, exactly: 1}, {op: listen, at-least: 1}]
@@ -108,7 +110,8 @@ SIGINT, 143 by SIGTERM.`,
   streamassay mock --check script.yaml
   streamassay mock --dialect agkit --record http://127.0.0.1:8080 --save recordings
   streamassay mock --dialect agkit recordings
-  streamassay mock --dialect runs --expect calls.yaml -- npm test`,
+  streamassay mock --dialect runs --expect calls.yaml -- npm test
+  streamassay mock --dialect agkit --expect calls.yaml -- sh -c 'curl -sN -H Content-Type:application/json -d @body.json $MOCK_URL/send-message'`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			paths, command, err := splitCommand(cmd, args)
 			if err != nil {
@@ -162,7 +165,7 @@ SIGINT, 143 by SIGTERM.`,
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
-				"`URL` forward requests to the server at URL and record each conversation (the exchanges of one "+
+				"`URL` forward requests to the server at URL (a "+asTarget+") and record each conversation (the exchanges of one "+
 					"thread; exchanges without a thread form another); needs exactly one --dialect; cannot be combined with FILEs or flags for "+
 					"mocking; "+redactedCredentials)
 			f.StringVar(&m.save, "save", "recordings",

@@ -35,12 +35,8 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 			"bodies and in the journal, and to the request quotas that rules of a script set, but not to the pace")
 	f.StringVar(&m.pace, "pace", "",
 		"`PACE` pace of deltas, e.g. '{first: 300ms, rate: 40}': the first 300ms after the start of the run, then 40 per "+
-			"second; a delta is a piece of streamed text or tool arguments; the other fields are jitter ({fixed: 20ms} delays "+
-			"the 2nd, 4th, 6th … delta by 20ms, {uniform: 0.5} moves each earlier or later by up to half the time between two, "+
-			"{lognormal: 0.3} multiplies the time between two by a lognormal random factor with mean 1 and this sigma), burst "+
-			"(number of deltas sent together, default 1; rate still counts deltas), chunk (what one delta is: words for one word (the default), "+
-			"characters for one character, whole for the whole text, or a number of characters) and speed (of recordings: 2 is twice as fast) (default: no delay, "+
-			"recordings as recorded)")
+			"second; a delta is a piece of streamed text or tool arguments; the other fields, jitter, burst, chunk and speed, are in "+
+			"docs/mock.md (default: no delay, recordings as recorded)")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"`FAULT` fault to inject into the response to every applicable request: NAME or 'NAME; PARAMETER=VALUE; …', e.g. "+
 			"'abort; event=3' (repeatable; see streamassay list faults)")

@@ -62,7 +62,8 @@ Exit codes: 0 no MUST requirement is violated and 3 does not apply, 1 a MUST req
 violation, or the code would be 0 but the report is incomplete, 5 internal error and, with
 COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM, whatever the judgement.`,
 		Example: `  streamassay proxy --dialect agkit --addr 127.0.0.1:4010 --upstream http://127.0.0.1:8080
-  streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test`,
+  streamassay proxy --dialect runs --upstream http://127.0.0.1:8080 --report junit=r.xml -- npm test
+  streamassay proxy --dialect agkit --upstream http://127.0.0.1:8080 -- sh -c 'curl -sN -H Content-Type:application/json -d @body.json $PROXY_URL/send-message'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, command, err := splitCommand(cmd, args)
 			if err != nil {
@@ -84,7 +85,7 @@ COMMAND, 130 interrupted by SIGINT, 143 by SIGTERM, whatever the judgement.`,
 		{"Server", func(f *pflag.FlagSet) {
 			f.Var((*nameList)(&p.dialects), "dialect", "`DIALECT` dialect of the server (required): "+dialectUsage)
 			completeDialects(cmd)
-			f.Var(&singleValue{value: &p.upstream}, "upstream", "`URL` base URL of the server (required)")
+			f.Var(&singleValue{value: &p.upstream}, "upstream", "`URL` URL of the server (required): a "+asTarget)
 			f.StringArrayVar(&p.headers, "header", nil,
 				"`'Name: value'` header to add to forwarded requests that lack it (repeatable)")
 			f.StringVar(&p.ca, "ca", "", "`FILE` PEM file with the certificates to trust, instead of those of the system")

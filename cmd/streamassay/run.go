@@ -32,9 +32,11 @@ func runCommand(sh stdio) *cobra.Command {
 		Use:   "run [TARGET]",
 		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
 		Long: `Test a server against its protocol. TARGET is the base URL of a running server; it
-requires --dialect. With neither TARGET nor --config, or if TARGET is "reference", the
-embedded reference server is tested in every dialect, or in those given with --dialect.
-Proxies (HTTP_PROXY, HTTPS_PROXY) are not used.
+requires --dialect.
+` + wrapHelp(baseURLHelp) + `
+With neither TARGET nor --config, or if TARGET is "reference", the embedded reference server
+is tested in every dialect, or in those given with --dialect. Proxies
+(HTTP_PROXY, HTTPS_PROXY) are not used.
 
 The report on standard output lists each violated requirement with its clause, what was seen,
 and the bytes that show it. An exchange is a request and its response. A scenario is a
@@ -63,11 +65,13 @@ credentials, requests of a dialect that requires authentication carry
 
 Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
 is violated (with --strict: a MUST or SHOULD requirement), 2 usage or configuration error,
-3 nothing was tested in any dialect (e.g. the target is unreachable), or the code would be 0
-but the test is incomplete (a connection could not be opened, the server kept refusing valid
-requests with 429 or 503, scenarios were cut short by limits, or --max-time was reached), 5
-internal error, 130 interrupted by SIGINT, 143 by SIGTERM. With several targets, or with --repeat,
-the exit code is the worst one; from the worst: 5, 143, 130, 1, 3, 0.`,
+3 nothing was tested in any dialect (the target is unreachable or does not speak HTTP, or no
+check judged anything), or the code would be 0 but the test is incomplete (a connection could
+not be opened, the server kept refusing valid requests with 429 or 503, scenarios were cut
+short by limits, or --max-time was reached), 5 internal error, 130 interrupted by SIGINT, 143
+by SIGTERM. A server that refuses every request, as with a wrong path or token, violates its
+protocol: code 1, not 3. With several targets, or with --repeat, the exit code is the worst
+one; from the worst: 5, 143, 130, 1, 3, 0.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --prompts natural    # an agent that uses a model

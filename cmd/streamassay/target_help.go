@@ -19,6 +19,13 @@ func totalLimits(server, fate string) string {
 		fate+".")
 }
 
+// baseURLHelp is the paragraph of the help of run that explains what a base URL is.
+const baseURLHelp = "A base URL is the URL before the dialect's paths, e.g. http://127.0.0.1:8080 (runs: if it has no path, " +
+	"/api/v1/agent is added; agui: it is the URL of the endpoint itself, e.g. http://127.0.0.1:8080/agent)."
+
+// asTarget refers the help of other commands to [baseURLHelp].
+const asTarget = "base URL, as TARGET in streamassay run --help"
+
 // untestedLists describes, in the help of --verbose, the lists of requirements that a verbose text
 // report adds.
 const untestedLists = "requirements that were not tested or that no test can decide"
