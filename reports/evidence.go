@@ -100,6 +100,9 @@ func ResponseText(r spec.Response, body bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b,
 		"%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, boundedText([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))
+	if isAssumed(r) {
+		b.WriteString(" (assumed, with the Content-Type: the recording has only the stream)")
+	}
 	for _, name := range relevantHeaders {
 		if r.Header.Has(name) {
 			fmt.Fprintf(&b, "\n%s: %s", name, shortValue(r.Header.Get(name)))
@@ -112,6 +115,12 @@ func ResponseText(r spec.Response, body bool) string {
 		b.WriteString(bodyExcerpt(r.Body))
 	}
 	return b.String()
+}
+
+// isAssumed reports whether the status and the header of r are not from a recording, because that
+// has only the body of an event stream.
+func isAssumed(r spec.Response) bool {
+	return r.Proto == "" && r.Reason == "" && len(r.Header) == 1 && r.Header.MediaType() == spec.EventStream
 }
 
 // shortValue returns s if it has at most 300 bytes, and otherwise only a note with its length. It

@@ -45,9 +45,9 @@ func diffCommand(sh stdio) *cobra.Command {
 		Long: `Compare two servers or two sets of recordings, and print the differences. A and B are base
 URLs (as TARGET in streamassay run --help), or "reference" for the embedded reference server;
 or both are files or directories of recordings (.txtar, as streamassay run --transcripts writes
-them, .http, .sse or .har). Record both with streamassay run, with the same --seed (otherwise the requests differ; --salt may
-differ, because renamed ids are ignored) and with --repeat 2 or more (otherwise random values
-are reported as differences). Recordings with the same id are
+them, .http, .sse or .har). Record both with streamassay run, with the same --seed (otherwise
+the requests differ; --salt may differ, because renamed ids are ignored) and with --repeat 2
+or more (otherwise random values are reported as differences). Recordings with the same id are
 compared: the id is that of the scenario or, if the recording names none, the file name
 without extension. A single recording in A and a single one in B are compared whatever their
 ids. Only the flags --dialect, --json, --only and --skip apply to recordings; a note says which

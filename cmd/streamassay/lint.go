@@ -193,7 +193,7 @@ func (l lintOptions) judge(
 		target := suites.Target{Dialect: d, Base: base, LackedCapabilities: []string{"scripted"}, MaxEventBytes: l.maxEvent}
 		b := dialectReportBuilder{target, "$BASE", file, never}
 		of := b.dialectReport(parts[d.Name])
-		if unjudged == len(parts[d.Name]) {
+		if unjudged == len(parts[d.Name]) && len(of.Causes) == 0 { // a cause says it, too
 			of.Notes = firstNotes(notes)
 		}
 		report.Dialects = append(report.Dialects, of)
