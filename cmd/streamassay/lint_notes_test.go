@@ -34,6 +34,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"health.http":        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nok",
 		"renamed.sse":        "data: {\"type\":\"message\",\"text\":\"Hello\"}\n\ndata: [DONE]\n\n",
 		"sentinel.sse":       "data: [DONE]\n\n",
+		"chunks.sse":         "data: {\"object\":\"chat.completion.chunk\"}\n\n",
 		"nothing.sse":        "",
 	}
 	for name, text := range files {
@@ -46,6 +47,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 		"noise.http":   "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"foreign.http": "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"renamed.sse":  "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
+		"chunks.sse":   "contains no event of agkit@0.0.10 (another dialect, or not an event stream?)",
 		"sentinel.sse": "contains only the terminator [DONE], and no event before it",
 		"nothing.sse":  "contains no event: the body of the response is empty",
 		"other.http":   "POST /process: not an operation of agkit@0.0.10 (its streaming operations: POST /send-message); is this agentscope or agentscope-java?",
@@ -64,7 +66,7 @@ func TestLintMeasuresNothing(t *testing.T) {
 			t.Errorf("%s: the report lacks %q:\n%s", file, says, out)
 		}
 		assumed := strings.Contains(report, "(assumed, with the Content-Type: the recording has only the stream)")
-		if hasStatus := strings.HasSuffix(file, ".http"); assumed && hasStatus || !assumed && file == "renamed.sse" {
+		if hasCause := strings.Contains(report, "received │"); assumed != (hasCause && strings.HasSuffix(file, ".sse")) {
 			t.Errorf("%s: the report says that the status is assumed: %t\n%s", file, assumed, out)
 		}
 	}

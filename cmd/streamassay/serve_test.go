@@ -91,7 +91,7 @@ func TestServeBadFlags(t *testing.T) {
 		{"--files tape", "--files tape", "dir:PATH"},
 		{"--files dir:", "--files dir:", "dir:PATH"},
 		{"--files s3:bucket", "--files s3:bucket", "s3://BUCKET"},
-		{"--files dir:users", "--files dir:users", "not a directory"},
+		{"--files dir:users", "--files dir:users", "want a directory"},
 		{"--speech deaf", "--speech deaf", "exec:COMMAND"},
 		{"--speech exec:", "--speech exec:", "exec:COMMAND"},
 		{"--speech openai:file:///etc", "--speech openai:file:///etc", "openai:BASE_URL"},
