@@ -41,7 +41,7 @@ func TestBadConfig(t *testing.T) {
 		{good + "    repeat: -1\n", "c.yaml:4: target 1: repeat -1"},
 		{good + "    seed: -1\n", "c.yaml:4: target 1: seed -1: must be a whole number from 0 to 18446744073709551615"},
 		{good + "    strict: maybe\n", "c.yaml:4: target 1: strict maybe: must be true or false"},
-		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event much: must be a whole number of bytes above 0, optionally with KiB, MiB or GiB"},
+		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event much: must be a whole number of bytes above 0, optionally with KiB, MiB, GiB, kB, MB or GB"},
 		{good + "    headers: [s3cr3t]\n", "c.yaml:4: target 1: headers: must be 'Name: value'"},
 		{good + "    headers: ['A: b', 'Host: x']\n", "c.yaml:4: target 1: headers (number 2 of 2): Host cannot be set"},
 		{good + "    headers: {Authorization: s3cr3t}\n", "c.yaml:4: target 1: headers: must be a list of strings"},
