@@ -80,6 +80,12 @@ func headerArgs(r spec.Request) (words []string) {
 	if len(r.Header) == 0 { // the header was not recorded
 		return words
 	}
+	isCredential := func(f spec.HeaderField) bool {
+		return redact.IsCredential(f.Name) || f.Value == redact.Placeholder
+	}
+	if r.Principal == spec.OtherUser && !slices.ContainsFunc(r.Header, isCredential) { // the recording omits it
+		words = append(words, `-H "Authorization: $OTHER_AUTHORIZATION"`)
+	}
 	// These fields, which curl adds by default, may change the response.
 	if !r.Header.Has("Accept") {
 		words = append(words, "-H 'Accept:'")

@@ -148,7 +148,12 @@ func TestCurlRedacted(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	header := spec.Header{{Name: "Authorization", Value: redact.DefaultCredential}, {Name: "Accept", Value: "*/*"}}
+	header := spec.Header{{Name: "Accept", Value: "*/*"}}
+	got = Curl("http://h", spec.Request{Method: "GET", Target: "/x", Principal: spec.OtherUser, Header: header})
+	if want := `curl -sN -i -H 'Accept: */*' -H "Authorization: $OTHER_AUTHORIZATION" 'http://h/x'`; got != want {
+		t.Errorf("without the credential:\ngot  %s\nwant %s", got, want)
+	}
+	header = spec.Header{{Name: "Authorization", Value: redact.DefaultCredential}, {Name: "Accept", Value: "*/*"}}
 	got = Curl("http://h", spec.Request{Method: "GET", Target: "/x", Header: header})
 	if want := `curl -sN -i -H 'Authorization: Bearer streamassay' -H 'Accept: */*' 'http://h/x'`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -279,7 +279,7 @@ func (c Check) detailText(d DialectReport) string {
 		fmt.Fprintf(&b, "reproduce: %s\n", safeText(again))
 	}
 	if c.Transcript != "" {
-		fmt.Fprintf(&b, "recorded: %s\n", safeText(c.Transcript))
+		fmt.Fprintf(&b, "recorded: %s\n", safeText(c.recordingText()))
 	}
 	fmt.Fprintf(&b, "explain: streamassay explain %s\n", safeText(c.ID))
 	return b.String()

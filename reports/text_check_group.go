@@ -125,9 +125,19 @@ func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextS
 	writeLabelled(b, "scenario", truncateText(singleLine(g.Scenario+otherScenarios(g.Elsewhere)), 300))
 	g.writeReproduce(b)
 	if g.Transcript != "" {
-		fmt.Fprintf(b, "  recorded   %s\n", safeText(g.Transcript))
+		fmt.Fprintf(b, "  recorded   %s\n", safeText(g.recordingText()))
 	}
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
+}
+
+// recordingText returns the path of the recorded conversation and, if the recording is a transcript
+// file, the sections of the file that contain the exchange of the first finding.
+func (c Check) recordingText() string {
+	if len(c.Findings) == 0 || !strings.HasSuffix(c.Transcript, ".txtar") {
+		return c.Transcript
+	}
+	n := c.Findings[0].Exchange
+	return fmt.Sprintf("%s (exchange %d: %d.request, %d.response)", c.Transcript, n, n+1, n+1)
 }
 
 // writeReproduce writes the command that reproduces the result. If that command plays the whole

@@ -296,7 +296,7 @@ func (c Cause) streamText(t Target) (message, advice string) {
 	switch c.Kind {
 	case symptomEmpty:
 		if o.terminated {
-			return stream + " ends without any event", ""
+			return stream + " has the terminator, but no event before it", ""
 		}
 		return stream + " is empty", ""
 	case symptomNoData:

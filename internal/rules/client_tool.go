@@ -56,7 +56,7 @@ Only the client can run a tool that the request offers, so a result from the ser
 					e.Call, k.start.Name)
 			} else if tool := repeatedClientTool(c.request, e.Call); k == nil && tool != "" {
 				p.Judge(e, false,
-					"server returned a result for call %q of the client tool %s, which the request repeats; expected no result",
+					"server returned a result for call %q of the client tool %s in the messages of the request; expected none",
 					e.Call, tool)
 			}
 		case isCleanEnd(e):

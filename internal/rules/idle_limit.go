@@ -69,7 +69,7 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) f
 		case !isCleanEnd(e) || request.PollLimit != "1":
 		case late.Raw != nil:
 			p.Judge(late, false,
-				"event came after %v of silence; expected the stream to end before, as its request allows one idle poll (at most %v)",
+				"event came after %v of silence; expected the stream to end before, as its request allows one idle poll (assumed to last at most %v)",
 				silence.Round(time.Millisecond), maxPollDuration)
 		case !ended:
 			p.Judge(e, true, "")

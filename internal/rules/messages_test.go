@@ -42,7 +42,7 @@ func TestMessages(t *testing.T) {
 		{"error-bad-closed-well-mid", "script.error-mid", "run completed successfully; expected it to fail after some content"},
 		{"tool-bad-not-open", "tool.starts-first", `got event "tool-call-args" of call "k", which is not open; expected event "tool-call-start" first`},
 		{"tool-bad-never-ends", "tool.result-after-call", `result of call "a" comes before the end of the call; expected event "tool-call-end" first`},
-		{"tool-bad-result-first", "tool.result-after-call", `got a result for call "b", which was not made; expected the call first`},
+		{"tool-bad-result-first", "tool.result-after-call", `got a result for call "b", which this stream has not made before; expected the call first`},
 		{"tool-bad-after-interrupt", "interrupt.is-last", `event "text" comes after an interrupt; expected the end of the run`},
 		{"script-bad-tool-none", "script.tool", "got no tool calls; expected 1 call to lookup"},
 		{"script-bad-client-tool", "script.client-tool", "got 2 tool calls; expected 1 call to paint"},

@@ -57,7 +57,7 @@ func (a *assembledRun) judgeIdleTime(p *spec.Pass, argument string) {
 		"text arrived %v after the request; expected silence for %v first", took, silence)
 	if span := first.At - a.silence.begin; silence >= minSilence && silence <= maxSilence && span >= silence*3/4 {
 		p.Judge(*a.silence.end, a.silence.longest >= silence*3/4,
-			"the longest silence in the %v before the text lasted %v, until this event; expected %v",
+			"in the %v before the text, the longest time without an event was %v, until this event; expected %v",
 			span.Round(time.Millisecond), a.silence.longest.Round(time.Millisecond), silence)
 	}
 }

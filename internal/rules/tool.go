@@ -218,7 +218,7 @@ stream of the thread. A result without a call id must come after a call without 
 				default:
 					judged[part.Call] = true
 					p.Judge(part, made[part.Call] || made[""],
-						"got a result for call %q, which was not made; expected the call first", part.Call)
+						"got a result for call %q, which this stream has not made before; expected the call first", part.Call)
 				}
 			}
 			return func(e spec.Event) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
@@ -47,7 +48,9 @@ func DecodeContent(r spec.Response) spec.Response {
 	case errors.Is(err, errors.ErrUnsupported):
 		body, r.End = nil, fmt.Errorf("%w: the content coding %q cannot be decoded: %w", spec.ErrClientLeft, coding, err)
 	case err != nil && (r.End == nil || !errors.Is(err, io.ErrUnexpectedEOF)):
-		r.End = fmt.Errorf("%w: %s: %w", spec.ErrInvalidCoding, coding, err)
+		if r.End = fmt.Errorf("%w: %s: %w", spec.ErrInvalidCoding, coding, err); strings.HasPrefix(err.Error(), coding+": ") {
+			r.End = fmt.Errorf("%w: %w", spec.ErrInvalidCoding, err)
+		}
 	case len(body) > maxDecoded:
 		body = body[:maxDecoded]
 		r.End = fmt.Errorf("%w: sent more than %d MiB, after decoding", spec.ErrLimitExceeded, maxDecoded>>20)

@@ -34,7 +34,7 @@ func decode(data []byte) (any, error) {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("not JSON: something follows the value")
+		return nil, errors.New("not JSON: text follows the first JSON value")
 	}
 	return v, nil
 }
