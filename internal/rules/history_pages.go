@@ -367,7 +367,8 @@ A history without a day has no messages, and there are no earlier days.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		if page.Day == "" && page.HasMore == "true" {
-			p.Judge(page, false, "history names no day although it reports that earlier days have messages; expected the latest day with messages")
+			p.Judge(page, false,
+				"history names no day although it reports earlier days with messages; expected the latest of those days")
 		}
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {
