@@ -84,6 +84,7 @@ type assembledCall struct {
 	inSnapshot  bool        // a snapshot of the messages has the result
 	callEvent   *spec.Event // the first event of the call
 	argsEvent   *spec.Event // the last event with arguments; nil if there is none
+	endEvent    *spec.Event // the end of the call; nil if it has no event of its own
 	resultEvent contentKey  // the message and the index of the event with the result
 }
 
@@ -191,6 +192,10 @@ func (a *assembledRun) observe(e spec.Event) {
 		a.endMessage(e)
 	case spec.ToolStart, spec.ToolDelta, spec.ToolCall, spec.ToolResult:
 		a.addToolEvent(e)
+	case spec.ToolEnd:
+		if call := a.callIndex.find(e); call != nil {
+			call.endEvent = a.keep(e)
+		}
 	case spec.StateSnapshot, spec.StateDelta, spec.StepStart, spec.StepEnd:
 		a.addMark(e)
 	case spec.History: // a snapshot of the messages

@@ -14,7 +14,7 @@ import (
 // no passed judgements.
 func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 	for _, u := range a.toolCalls {
-		last := cmp.Or(u.argsEvent, u.callEvent)
+		last := cmp.Or(u.endEvent, u.argsEvent, u.callEvent)
 		for _, piece := range a.textPieces() {
 			e := *piece.event
 			if !u.hasResult && e.Kind == spec.MessageDelta && e.Frame > last.Frame && strings.TrimSpace(e.Text) != "" {
