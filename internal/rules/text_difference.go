@@ -134,8 +134,11 @@ func excerptAround(s string, n int, quote func(string) string) string {
 // instead.
 func quote(s string) string {
 	quoted := strconv.Quote(s)
+	if !strings.Contains(s, `"`) || strings.Contains(s, "`") {
+		return quoted
+	}
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
-	if strings.Contains(s, `"`) && !strings.Contains(s, "`") && quoted == `"`+escaped+`"` {
+	if quoted == `"`+escaped+`"` {
 		return "`" + s + "`"
 	}
 	return quoted

@@ -169,9 +169,8 @@ func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
 	return slices.ContainsFunc(e.Flaws, func(f spec.EncodingFlaw) bool { return f.Kind == k })
 }
 
-// fieldName matches a text that may be the name of an SSE field, such as "event". It also matches
-// the empty text.
-var fieldName = regexp.MustCompile(`^[a-z-]*$`)
+// fieldName matches a text that may be the name of an SSE field, such as "event".
+var fieldName = regexp.MustCompile(`^[a-z-]+$`)
 
 // FramesHaveDataOnly judges whether data is the only SSE field of each frame.
 var FramesHaveDataOnly = &spec.Check{
@@ -183,17 +182,16 @@ Clients that parse lines by hand, as most clients of this protocol do, support n
 		if !e.IsFrame() {
 			return
 		}
-		odd := ""
-		for _, f := range e.Fields {
-			if f != "data" {
-				odd = f
-			}
+		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" })
+		if i < 0 {
+			p.Judge(e, true, "")
+			return
 		}
 		hint := ""
-		if !fieldName.MatchString(odd) {
+		if !fieldName.MatchString(e.Fields[i]) {
 			hint = " (is there a line break in the data?)"
 		}
-		p.Judge(e, odd == "", "frame has the SSE field %s%s; expected data fields only", quoteStart(odd), hint)
+		p.Judge(e, false, "frame has the SSE field %s%s; expected data fields only", quoteStart(e.Fields[i]), hint)
 	}),
 }
 
