@@ -34,6 +34,7 @@ type assembledRun struct {
 	pieceCount        int                          // number of pieces of text in all messages, kept or not
 	toolCalls         []*assembledCall             // in order of their start
 	callIndex         toolCallIndex                // finds the calls in toolCalls
+	subagents         subagentOutput               // the output of subagents, which is left out
 	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
@@ -163,13 +164,16 @@ func (a *assembledRun) endEvent() spec.Event {
 	return a.bodyEnd
 }
 
-// observe adds e, the next event of the stream, to the run.
+// observe adds e, the next event of the stream, to the run. It leaves out the output of subagents.
 func (a *assembledRun) observe(e spec.Event) {
 	a.endUnknown = e.Kind == spec.Undecodable
 	if isUnreadable(e) {
 		a.unreadable++
 	}
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
+	if a.subagents.contains(e) {
+		return
+	}
 	if !a.hasSpoken {
 		a.silence.observe(e, a.keep)
 	}

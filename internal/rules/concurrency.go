@@ -153,6 +153,7 @@ func (a *conversationTimeline) observeStream(_ *spec.Pass, request spec.Event) f
 func observeCompleted(request spec.Event, add func(completedStream)) func(spec.Event) {
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
+	var subagents subagentOutput
 	return func(e spec.Event) {
 		if l.openedAt == 0 {
 			l.openedAt = e.At
@@ -167,6 +168,7 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 		case isTerminal(e):
 			l.endCount++
 			l.failed = l.failed || e.Kind == spec.RunError
+		case subagents.contains(e):
 		case e.Kind == spec.MessageDelta:
 			if l.firstDelta.Raw == nil {
 				l.firstDelta = e

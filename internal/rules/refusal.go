@@ -37,7 +37,7 @@ type exchange struct {
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
-	acceptedBefore bool       // a request with the same subject was accepted before; see [subjectOf]
+	acceptedBefore bool       // a request with the same key was accepted before; see [runOperationOf]
 	knownUser      bool       // the operation accepted an earlier request of the same user; only in test runs
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
@@ -358,11 +358,13 @@ func isRequestIndependentStatus(status int) bool {
 //
 // The statuses 403, 404, 409 and 410 are not excused in these cases:
 //   - The request starts or continues a run whose id is new (see exchange.runKnown), and its thread
-//     has been idle for conflictSettleTime.
+//     has been idle: for conflictSettleTime if the status is 409, or else for any time.
 //   - It is a first read; see exchange.isFirstRead.
 //   - It asks neither for a run nor for a stream, a request with the same subject was accepted
 //     before, and its thread has been idle for conflictSettleTime. Requests that name no thread and
 //     cancel requests need no idle thread.
+//
+// Status 413 is excused for a run request of more than unlimitedBytes.
 //
 // Status 401 is not excused in a test run if the server has accepted an earlier request of the same
 // user for the same operation. The credentials are then valid.
@@ -370,10 +372,13 @@ func (x exchange) isExcused() bool {
 	if x.status() == 401 && x.knownUser {
 		return false
 	}
+	if x.status() == 413 {
+		return isRunRequest(x.request) && len(x.request.Raw) > unlimitedBytes
+	}
 	isJudged := false
 	switch {
 	case isRunRequest(x.request): // one that names a known run may be refused as a duplicate
-		isJudged = !x.runKnown && x.idle >= conflictSettleTime
+		isJudged = !x.runKnown && (x.idle >= conflictSettleTime || x.idle > 0 && x.status() != 409)
 	case !x.request.IsStream():
 		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.isCancel() || x.idle >= conflictSettleTime)
 	}
@@ -390,6 +395,10 @@ func (x exchange) hasExcusedStatus() bool {
 // conflictSettleTime is how long a thread may refuse the next run after the server has reported the
 // end of a run.
 const conflictSettleTime = 200 * time.Millisecond
+
+// unlimitedBytes is the size in bytes up to which a server must accept the body of a run request.
+// No document states a limit; servers commonly accept no more than 64 KiB, 100 KB or 1 MiB.
+const unlimitedBytes = 64 << 10
 
 // refusedLastValid reports whether the last valid request before x was refused, although the
 // operation had accepted a valid request earlier. If so, the server may refuse the request of x for
