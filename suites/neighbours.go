@@ -138,8 +138,8 @@ func similarIDs(id string) (all []string) {
 
 // similarNames returns strings that contain the UUID id and are similar to each other. A server may
 // confuse some of them if it ignores case or white space, truncates long strings, cuts strings at
-// NUL or at a punctuation mark, decodes "%2F" or "+", normalizes accented letters, or compares
-// numbers by their values.
+// NUL or at a punctuation mark, decodes "%2F" or "+", normalizes accented letters, compares numbers
+// by their values, or writes strings into JSON without escapes.
 func similarNames(id string) []string {
 	name := "Thread-" + id
 	long, longer := name+strings.Repeat("0", 80), name+strings.Repeat("0", 256)
@@ -152,7 +152,7 @@ func similarNames(id string) []string {
 		name + "/a", name + "%2Fa", name + ".a", name + "#a", name + "?a", name + "\x00a",
 		name + " ", name + "\u00e9", name + "\u00e8", name + "e\u0301", name + "\U0001f600", name + "\U0001f601",
 		name + "\u00c9", name + "\u200b", "a/" + name, "b/" + name, "a:" + name, "b:" + name,
-		name + "+a", name + " a", name + "\na", name + "\nb",
+		name + "+a", name + " a", name + "\na", name + "\nb", name + `"a`, name + `\a`,
 	}
 }
 
