@@ -135,3 +135,16 @@ func impliedBy(e *spec.Event, implied spec.Event) spec.Event {
 	implied.Thread, implied.Run = e.Thread, e.Run
 	return implied
 }
+
+// chunkOf returns the rule for the chunks among the events of kind k that frames of the variant
+// carry. It returns nil if the frames carry no events of that kind or if these are not chunks.
+func (w *variant) chunkOf(k spec.Kind) *chunkRule {
+	for _, site := range w.parts {
+		for _, item := range site.variants {
+			if site.separate && item.kind == k && item.chunk != nil {
+				return item.chunk
+			}
+		}
+	}
+	return nil
+}

@@ -122,6 +122,7 @@ type eventDecoder struct {
 	messageTypes    map[string]string // id → type, for each message that started with a type; nil if no variant needs it
 	reasoningDeltas bool              // the dialect has events that are deltas of reasoning
 	openChunks      openSpans         // messages and tool calls that chunks have started and that have not ended
+	surrogates      surrogateJoiner   // joins characters that are split between two deltas
 	frameIndex      int               // index of the next frame, from 0
 	arrivalIndex    int               // index of the arrival that completed the last event
 	buffer          []spec.Event      // the last result of decodeFrame
@@ -239,7 +240,9 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
-	w := t.dialect.decodeFrameData(t.operation, &e, item.Data, t.messageType, t.mode)
+	data, block := markSurrogates(item.Data)
+	t.surrogates.block = block
+	w := t.dialect.decodeFrameData(t.operation, &e, data, t.messageType, t.mode)
 	if (e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress) && e.Type != "" && t.operation.needsMessageTypes {
 		if t.messageTypes == nil {
 			t.messageTypes = map[string]string{}
@@ -274,21 +277,9 @@ func (o *Operation) isSentinel(data []byte) bool {
 // e.IsChunk. The argument chunk is the rule for e if e is a chunk, and nil otherwise.
 func (t *eventDecoder) appendEvent(chunk *chunkRule, e *spec.Event) {
 	e.IsChunk = chunk != nil
+	t.surrogates.join(e)
 	t.buffer = t.openChunks.appendEvents(t.buffer, chunk, e)
 	t.buffer = append(t.buffer, *e)
-}
-
-// chunkOf returns the rule for the chunks among the events of kind k that frames of the variant
-// carry. It returns nil if the frames carry no events of that kind or if these are not chunks.
-func (w *variant) chunkOf(k spec.Kind) *chunkRule {
-	for _, site := range w.parts {
-		for _, item := range site.variants {
-			if site.separate && item.kind == k && item.chunk != nil {
-				return item.chunk
-			}
-		}
-	}
-	return nil
 }
 
 // takeSeparate removes from e.Parts the parts that are events of their own (see separateFrame), and
