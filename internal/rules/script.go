@@ -64,10 +64,10 @@ func (a *assembledRun) quoteText(want string) (got, expected string) {
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
 // judgeRoles judges whether all messages that have text have the role assistant. It judges neither
-// reasoning nor messages that name no role.
+// reasoning nor errors nor messages that name no role.
 func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	for _, s := range a.messages {
-		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
+		if s.role != nil && s.is(false) && s.text.Len() > 0 {
 			p.Judge(*s.role, s.role.Role == "assistant", "answer is a message with the role %q; expected assistant", s.role.Role)
 		}
 	}
@@ -145,7 +145,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
 			for _, s := range a.messages {
-				if e := s.contradiction; e != nil && !s.isReasoning {
+				if e := s.contradiction; e != nil && s.is(false) {
 					got, expected := quotePair(e.Text, words)
 					p.Judge(*e, e.Text == words, "got the completed text %s; expected %s", got, expected)
 				}
