@@ -390,7 +390,10 @@ var ScriptRecall = &spec.Check{
 If the dialect has thread ids, the history is on the server, and the client may send only the new
 message. It is unknown whether the server has stored the prompts of another user, of runs that have
 not succeeded, and of requests that were sent while the conversation was waiting for other input. If
-such a prompt comes last, the target may also repeat an earlier one.`,
+such a prompt comes last, the target may also repeat an earlier one.
+
+A dialect may require less of the history on the server than of the test prompts. The answer "nothing" to
+a request that does not repeat the earlier prompts then counts only against the weaker requirement.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
@@ -403,7 +406,11 @@ such a prompt comes last, the target may also repeat an earlier one.`,
 				expected += ", or a prompt that the server may or may not have stored, such as " +
 					quoteStart(a.possiblePrompts[0])
 			}
-			p.Judge(a.firstDifference(before, false), a.hasText(before),
+			evidence, isRepeated := a.firstDifference(before, false), len(a.request.PartsOf(spec.InputUser)) > 1
+			if !a.hasText(before) && a.hasText("nothing") && !isRepeated {
+				evidence.Requirement = p.WeakestRequirement()
+			}
+			p.Judge(evidence, a.hasText(before),
 				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
 		}
 	}),
