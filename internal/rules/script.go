@@ -393,10 +393,15 @@ not succeeded, and of requests that were sent while the conversation was waiting
 such a prompt comes last, the target may also repeat an earlier one.
 
 A dialect may require less of the history on the server than of the test prompts. The answer "nothing" to
-a request that does not repeat the earlier prompts then counts only against the weaker requirement.`,
+a request that does not repeat the earlier prompts then counts only against the weaker requirement, unless
+the server has repeated a prompt of another such request before.`,
 	AllPrincipals: true,
-	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		remembers := false // the server has repeated a prompt that the request did not contain
+		return eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+			if prompt, ok := a.request.Prompt(); !ok || prompt != "conformance:recall" || !a.hasPreviousPrompt {
+				return
+			}
 			before := textInParts(a.previousPrompt, a.previousTexts, a.text())
 			if slices.Contains(a.possiblePrompts, a.text()) {
 				before = a.text()
@@ -407,13 +412,15 @@ a request that does not repeat the earlier prompts then counts only against the 
 					quoteStart(a.possiblePrompts[0])
 			}
 			evidence, isRepeated := a.firstDifference(before, false), len(a.request.PartsOf(spec.InputUser)) > 1
-			if !a.hasText(before) && a.hasText("nothing") && !isRepeated {
+			forgets := a.hasText("nothing") && !isRepeated
+			remembers = remembers || a.hasText(before) && !forgets && !isRepeated
+			if forgets && !remembers && !a.hasText(before) {
 				evidence.Requirement = p.WeakestRequirement()
 			}
 			p.Judge(evidence, a.hasText(before),
 				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
-		}
-	}),
+		})(p)
+	},
 }
 
 // ScriptIsolated judges whether a target that is asked in a new thread for the previous prompt
@@ -424,9 +431,7 @@ var ScriptIsolated = &spec.Check{
 
 The conversation is new if the thread id in the request was not used before. If the request names no
 thread, the thread id in the response must be new.`,
-	Needs: []spec.Kind{spec.SlotThread},
-
-	AllPrincipals: true,
+	Needs: []spec.Kind{spec.SlotThread}, AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
 		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.madeThread)
