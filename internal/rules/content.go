@@ -89,7 +89,7 @@ of another type, such as an image, had a value while it was in progress, the eve
 			p.Judge(e, false, "deltas join to %s, but the completed content has no value; expected them to be equal",
 				quoteStart(joined))
 		case value != "" && e.Text == "":
-			p.Judge(e, false, "content in progress has the value %s, but the completed content has none; expected the full value",
+			p.Judge(e, false, "content in progress has the value %s, but the completed content has none; expected its value",
 				quoteStart(value))
 		case isPart:
 			deltas, completed := quotePair(joined, e.Text)
