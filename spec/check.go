@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,6 +128,18 @@ func (p *Pass) Judges(requirement string) bool {
 // requirement, Level returns the strictest level of the requirements that the check judges.
 func (p *Pass) Level(requirement string) Level {
 	return p.planned.requirementByID(requirement).Level
+}
+
+// WeakestRequirement returns the id of the requirement with the lowest level among those that the
+// check judges. It returns "" if they all have the same level.
+func (p *Pass) WeakestRequirement() string {
+	severity := func(r Requirement) Verdict { return r.Level.FailureVerdict() }
+	all := p.planned.Requirements
+	weakest := slices.MinFunc(all, func(a, b Requirement) int { return cmp.Compare(severity(a), severity(b)) })
+	if severity(weakest) == p.planned.Level().FailureVerdict() {
+		return ""
+	}
+	return weakest.ID
 }
 
 // Limits on the message of a finding, which keep reports readable. formatMessage cuts off what

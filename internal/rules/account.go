@@ -167,19 +167,28 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			}
 			a.running.record(*x)
 			a.recordAccepted(*x)
-			if x.isCancel() && x.status()/100 == 4 {
+			switch {
+			case x.isCancel() && x.status()/100 == 4:
 				a.refusedCancels = append(a.refusedCancels, x.request)
+			case x.isCancel() && x.isAccepted() && x.reply.Kind != spec.CancelAccepted: // such as status 204
+				a.recordCancel(x.request)
 			}
 		}
 	case e.Frame < 0: // a body that is not a stream
 		if x.reply = e; e.Kind == spec.CancelAccepted {
-			a.cancels = append(a.cancels, x.request)
-			a.running.recordCancel(x.request)
+			a.recordCancel(x.request)
 		}
 	}
 	if x.firstBodyEvent.Kind == "" && e.Kind != spec.HTTPRequest && e.Kind != spec.HTTPResponse {
 		x.firstBodyEvent = e
 	}
+}
+
+// recordCancel updates a.cancels and a.running after the server has accepted request, which asks to
+// cancel a run.
+func (a *exchangeTracker) recordCancel(request spec.Event) {
+	a.cancels = append(a.cancels, request)
+	a.running.recordCancel(request)
 }
 
 // recordAccepted updates a.runOperations, a.idleSince, a.runs and a.unread to reflect the exchange x,

@@ -53,6 +53,7 @@ type assembledRun struct {
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
+	isError       bool            // the message has the type "error": it reports a problem, and is no answer
 	role          *spec.Event     // the event that introduced its current role; nil if no event names a role
 	text          strings.Builder // the text so far
 	pieces        []textFragment  // the first pieces of text, in order; see maxPieces
@@ -89,14 +90,15 @@ type assembledCall struct {
 	resultEvent contentKey  // the message and the index of the event with the result
 }
 
-// text returns the joined text of all messages, without the reasoning.
+// text returns the joined text of all messages, without the reasoning and the errors.
 func (a *assembledRun) text() string { return strings.Join(a.texts(false), "") }
 
-// texts returns the text of each message or, if reasoning is true, of each section of reasoning.
-// The texts are in the order in which the messages or sections started. Empty texts are left out.
+// texts returns the text of each message of the answer or, if reasoning is true, of each section of
+// reasoning. The texts are in the order in which the messages or sections started. Empty texts are
+// left out.
 func (a *assembledRun) texts(reasoning bool) (all []string) {
 	for _, s := range a.messages {
-		if s.isReasoning == reasoning && s.text.Len() > 0 {
+		if s.is(reasoning) && s.text.Len() > 0 {
 			all = append(all, s.text.String())
 		}
 	}
@@ -108,7 +110,7 @@ func (a *assembledRun) texts(reasoning bool) (all []string) {
 // nil.
 func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 	for _, s := range a.messages {
-		if s.isReasoning == reasoning && len(s.pieces) > 0 {
+		if s.is(reasoning) && len(s.pieces) > 0 {
 			return s.pieces[0].event
 		}
 	}
@@ -116,11 +118,11 @@ func (a *assembledRun) firstPiece(reasoning bool) *spec.Event {
 }
 
 // startOfText returns the first event with text of the message with index n. The index starts at 0
-// and counts only messages that have text, without the reasoning. If that event is not known,
+// and counts only messages of the answer that have text. If that event is not known,
 // startOfText returns the result of endEvent.
 func (a *assembledRun) startOfText(n int) spec.Event {
 	for _, s := range a.messages {
-		if s.isReasoning || s.text.Len() == 0 {
+		if !s.is(false) || s.text.Len() == 0 {
 			continue
 		}
 		if n == 0 && len(s.pieces) > 0 {
@@ -137,7 +139,7 @@ func (a *assembledRun) startOfText(n int) spec.Event {
 // returns the result of endEvent.
 func (a *assembledRun) firstDifference(want string, reasoning bool) spec.Event {
 	for _, s := range a.messages {
-		if s.isReasoning != reasoning {
+		if !s.is(reasoning) {
 			continue
 		}
 		text := s.text.String()
@@ -179,7 +181,7 @@ func (a *assembledRun) observe(e spec.Event) {
 	}
 	switch e = a.tracker.resolve(e); e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.ReasoningStart:
-		a.messageFor(e).noteRole(e, a.keep)
+		a.messageFor(e).noteRoleAndType(e, a.keep)
 	case spec.MessageDelta, spec.ReasoningDelta:
 		s := a.messageFor(e)
 		s.deltaIndexes[e.Index] = true
@@ -188,7 +190,7 @@ func (a *assembledRun) observe(e spec.Event) {
 		a.addContent(a.messageFor(e), e)
 	case spec.MessageEnd, spec.ReasoningEnd:
 		if s := a.messagesByID[e.Message]; s != nil {
-			s.noteRole(e, a.keep)
+			s.noteRoleAndType(e, a.keep)
 			if s.text.Len() == 0 && e.Text != "" { // the text is sent only in the last event
 				a.addText(s, e, e.Text)
 			}
@@ -235,9 +237,15 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// noteRole sets s.role to a copy of e, made by keep, if e names a role and it is not the current
-// role of the message. The event e must be one for which isMessageStatus returns true.
-func (s *assembledMessage) noteRole(e spec.Event, keep func(spec.Event) *spec.Event) {
+// is reports whether s is a section of reasoning (if reasoning is true) or a message of the answer
+// (if reasoning is false). Messages that report an error are neither.
+func (s *assembledMessage) is(reasoning bool) bool { return s.isReasoning == reasoning && !s.isError }
+
+// noteRoleAndType sets s.role to a copy of e, made by keep, if e names a role and it is not the
+// current role of the message. It also updates s.isError. The event e must be one for which
+// isMessageStatus returns true.
+func (s *assembledMessage) noteRoleAndType(e spec.Event, keep func(spec.Event) *spec.Event) {
+	s.isError = s.isError || e.Type == "error"
 	if e.Role != "" && (s.role == nil || s.role.Role != e.Role) {
 		s.role = keep(e)
 	}
@@ -263,7 +271,7 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 // it also keeps e, the event that contains text.
 func (a *assembledRun) addText(s *assembledMessage, e spec.Event, text string) {
 	s.text.WriteString(text)
-	if text != "" && !s.isReasoning {
+	if text != "" && s.is(false) {
 		a.hasSpoken, a.hasSpokenSince = true, true
 	}
 	if a.pieceCount++; a.pieceCount <= maxPieces {

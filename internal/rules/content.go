@@ -22,11 +22,12 @@ func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index}
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
 // eachContentEnd returns a newWatcherFunc that calls judge with each event e that completes a
-// content part. The argument joined is the joined text of the earlier deltas of that part, or "" if
-// there were none.
-func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) newWatcherFunc {
+// content part. The argument joined is the joined text of the earlier deltas of that part, and value
+// is the value of its latest content.part event. Either is "" if there were none.
+func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined, value string)) newWatcherFunc {
 	return eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		deltas := map[contentKey]*strings.Builder{}
+		values := map[contentKey]string{}
 		return func(e spec.Event) {
 			text := deltas[positionOf(e)]
 			switch {
@@ -36,10 +37,12 @@ func eachContentEnd(judge func(p *spec.Pass, e spec.Event, joined string)) newWa
 					deltas[positionOf(e)] = text
 				}
 				text.WriteString(e.Text)
+			case e.Kind == spec.ContentPart:
+				values[positionOf(e)] = e.Text
 			case e.Kind == spec.ContentEnd && text != nil:
-				judge(p, e, text.String())
+				judge(p, e, text.String(), values[positionOf(e)])
 			case e.Kind == spec.ContentEnd:
-				judge(p, e, "")
+				judge(p, e, "", values[positionOf(e)])
 			}
 		}
 	})
@@ -50,7 +53,7 @@ var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
 	Doc:   "the joined deltas of a content part equal its completed text",
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd},
-	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
+	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined, _ string) {
 		switch {
 		case joined == "" || e.Text == "":
 		case joined == e.Text:
@@ -74,9 +77,10 @@ var ContentIsComplete = &spec.Check{
 	Doc: `the event that completes a content part repeats the full value
 
 If a part was streamed in text deltas, the event must contain a text, and not only a piece of the
-joined deltas, such as the last delta. Other differences are judged by delta.joins-to-whole.`,
+joined deltas, such as the last delta. Other differences are judged by delta.joins-to-whole. If a part
+of another type, such as an image, had a value while it was in progress, the event must have a value, too.`,
 	Needs: []spec.Kind{spec.ContentEnd},
-	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined string) {
+	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined, value string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
 		case joined != "" && e.Type != "" && e.Type != "text":
 			p.Judge(e, false, "text deltas join to %s, but the content is completed with the type %q; expected a completed text",
@@ -84,6 +88,9 @@ joined deltas, such as the last delta. Other differences are judged by delta.joi
 		case joined != "" && e.Text == "":
 			p.Judge(e, false, "deltas join to %s, but the completed content has no value; expected them to be equal",
 				quoteStart(joined))
+		case value != "" && e.Text == "":
+			p.Judge(e, false, "content in progress has the value %s, but the completed content has none; expected its value",
+				quoteStart(value))
 		case isPart:
 			deltas, completed := quotePair(joined, e.Text)
 			p.Judge(e, false,

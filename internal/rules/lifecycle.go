@@ -230,10 +230,9 @@ The order is created, in progress, ended. A client does not expect a message tha
 again.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
 		last := map[string]statusEvent{}
 		return func(e spec.Event) {
-			rank, ranked := ranks[e.Kind.Phase()]
+			rank, ranked := statusRank(e)
 			key, isRun := e.Kind.Subject()+"\x00"+e.Message, e.Kind.Subject() == "run"
 			if isRun {
 				key = "run\x00" + e.Run
@@ -242,21 +241,37 @@ again.`,
 				return
 			}
 			before, seen := last[key]
-			previousRank := ranks[before.kind.Phase()]
-			forward := rank >= previousRank && (previousRank < 2 || isRun && before.kind == e.Kind)
+			forward := rank >= before.rank && (before.rank < 2 || isRun && before.kind == e.Kind)
 			if !seen || forward {
 				p.Judge(e, true, "")
 			} else {
-				p.Judge(e, false, "%s", describeStatusChange(before, e, rank < previousRank))
+				p.Judge(e, false, "%s", describeStatusChange(before, e, rank < before.rank))
 			}
-			last[key] = statusEvent{e.Kind, e.Status, e.DisplayName()}
+			last[key] = statusEvent{rank, e.Kind, e.Status, e.DisplayName()}
 		}
 	}),
+}
+
+// statusRank returns the position of the status in e, an event about a run or message, in the order
+// created (0), in progress (1) and ended (2). The result ok is false if e has none of them.
+//
+// A message may start with either of the first two, so its status determines the rank if it has one.
+func statusRank(e spec.Event) (rank int, ok bool) {
+	rank, ok = map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}[e.Kind.Phase()]
+	switch {
+	case e.Kind.Subject() == "run" || rank == 2:
+	case e.Status == "created":
+		rank = 0
+	case e.Status != "":
+		rank = 1
+	}
+	return rank, ok
 }
 
 // A statusEvent is a copy of some fields of an event about the status of a run or message: those
 // that are compared with the next status or shown in a finding.
 type statusEvent struct {
+	rank        int // see statusRank
 	kind        spec.Kind
 	status      string
 	displayName string // see [spec.Event.DisplayName]

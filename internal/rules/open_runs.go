@@ -103,7 +103,9 @@ func isRunRequest(request spec.Event) bool {
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError
-	x.runRejected = x.runRejected || e.Kind == spec.RunError && e.Status == "rejected"
+	x.hasContent = x.hasContent || e.Kind.InRun() && e.Kind.Subject() != "run"
+	failedAtOnce := !x.hasContent && e.Status != "canceled"
+	x.runRejected = x.runRejected || e.Kind == spec.RunError && (e.Status == "rejected" || failedAtOnce)
 	switch e.Kind {
 	case spec.RunEnd:
 		x.refusedInBand = false // the server executed the run all the same

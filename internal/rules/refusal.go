@@ -30,7 +30,8 @@ type exchange struct {
 	runEnded       bool       // the stream has a terminal event
 	streamDone     bool       // the stream has its in-band terminator, such as "[DONE]"
 	runFailed      bool       // the stream reports that the run failed
-	runRejected    bool       // the stream reports that the run was rejected
+	hasContent     bool       // the stream has events about something other than the run itself
+	runRejected    bool       // the stream reports that the run was rejected, or that it failed without any content
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
 	unaskedAnswer  bool       // the request answers an unknown call or interrupt ([callsAndInterrupts.isAnsweredUnasked])
 	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
@@ -110,8 +111,8 @@ func (x exchange) requiresCompleteBody() bool {
 // d.Plain is true, it must not be an event stream.
 //
 // If d.InBand is true, an event stream that refuses the request satisfies d as well: it has a
-// refusal event, or a terminal event with the status "rejected". If d.Accept is true, any 2xx
-// response without a refusal event satisfies d.
+// refusal event, a terminal event with the status "rejected", or an event that reports a failure
+// before any content. If d.Accept is true, any 2xx response without a refusal event satisfies d.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand || x.runRejected && d.InBand {
 		return d.InBand

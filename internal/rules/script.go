@@ -64,10 +64,10 @@ func (a *assembledRun) quoteText(want string) (got, expected string) {
 func (a *assembledRun) hasText(want string) bool { return a.text() == want && a.isSuccessful() }
 
 // judgeRoles judges whether all messages that have text have the role assistant. It judges neither
-// reasoning nor messages that name no role.
+// reasoning nor errors nor messages that name no role.
 func (a *assembledRun) judgeRoles(p *spec.Pass) {
 	for _, s := range a.messages {
-		if s.role != nil && !s.isReasoning && s.text.Len() > 0 {
+		if s.role != nil && s.is(false) && s.text.Len() > 0 {
 			p.Judge(*s.role, s.role.Role == "assistant", "answer is a message with the role %q; expected assistant", s.role.Role)
 		}
 	}
@@ -145,7 +145,7 @@ var (
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
 			for _, s := range a.messages {
-				if e := s.contradiction; e != nil && !s.isReasoning {
+				if e := s.contradiction; e != nil && s.is(false) {
 					got, expected := quotePair(e.Text, words)
 					p.Judge(*e, e.Text == words, "got the completed text %s; expected %s", got, expected)
 				}
@@ -390,10 +390,18 @@ var ScriptRecall = &spec.Check{
 If the dialect has thread ids, the history is on the server, and the client may send only the new
 message. It is unknown whether the server has stored the prompts of another user, of runs that have
 not succeeded, and of requests that were sent while the conversation was waiting for other input. If
-such a prompt comes last, the target may also repeat an earlier one.`,
+such a prompt comes last, the target may also repeat an earlier one.
+
+A dialect may require less of the history on the server than of the test prompts. The answer "nothing" to
+a request that does not repeat the earlier prompts then counts only against the weaker requirement, unless
+the server has repeated a prompt of another such request before.`,
 	AllPrincipals: true,
-	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		remembers := false // the server has repeated a prompt that the request did not contain
+		return eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
+			if prompt, ok := a.request.Prompt(); !ok || prompt != "conformance:recall" || !a.hasPreviousPrompt {
+				return
+			}
 			before := textInParts(a.previousPrompt, a.previousTexts, a.text())
 			if slices.Contains(a.possiblePrompts, a.text()) {
 				before = a.text()
@@ -403,10 +411,16 @@ such a prompt comes last, the target may also repeat an earlier one.`,
 				expected += ", or a prompt that the server may or may not have stored, such as " +
 					quoteStart(a.possiblePrompts[0])
 			}
-			p.Judge(a.firstDifference(before, false), a.hasText(before),
+			evidence, isRepeated := a.firstDifference(before, false), len(a.request.PartsOf(spec.InputUser)) > 1
+			forgets := a.hasText("nothing") && !isRepeated
+			remembers = remembers || a.hasText(before) && !forgets && !isRepeated
+			if forgets && !remembers && !a.hasText(before) {
+				evidence.Requirement = p.WeakestRequirement()
+			}
+			p.Judge(evidence, a.hasText(before),
 				"asked for the user's previous prompt, got %s%s; expected %s", got, a.describeEnd(), expected)
-		}
-	}),
+		})(p)
+	},
 }
 
 // ScriptIsolated judges whether a target that is asked in a new thread for the previous prompt
@@ -417,9 +431,7 @@ var ScriptIsolated = &spec.Check{
 
 The conversation is new if the thread id in the request was not used before. If the request names no
 thread, the thread id in the response must be new.`,
-	Needs: []spec.Kind{spec.SlotThread},
-
-	AllPrincipals: true,
+	Needs: []spec.Kind{spec.SlotThread}, AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, ok := a.request.Prompt()
 		isNew := a.hasOtherThreads && (a.request.Thread != "" || a.madeThread)

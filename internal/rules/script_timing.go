@@ -21,13 +21,13 @@ const timerError = 2 * time.Millisecond
 func (a *assembledRun) isTimed() bool { return a.streamedBy.Facts().HasTimes }
 
 // textPieces returns the pieces of text of the answer, message by message, in the order in which
-// the messages started. It leaves out reasoning, empty pieces, and those that were not kept because
+// the messages started. It leaves out reasoning, errors, empty pieces, and those that were not kept because
 // of maxPieces.
 func (a *assembledRun) textPieces() (all []textFragment) {
 	for _, s := range a.messages {
 		end := 0
 		for _, piece := range s.pieces {
-			if piece.end > end && !s.isReasoning {
+			if piece.end > end && s.is(false) {
 				all = append(all, piece)
 			}
 			end = piece.end

@@ -31,3 +31,25 @@ func TestFindingsFailARequirement(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenPrompts checks which requirements an answer to conformance:recall violates if the
+// dialect requires less of the history on the server than of the test prompts: the answer "nothing"
+// violates both only if the request repeats the earlier prompt, or if the server has a memory.
+func TestForgottenPrompts(t *testing.T) {
+	const session, prompts = "agentscope.session-continues", "agentscope.scripted.recall"
+	for name, want := range map[string]map[string]spec.Verdict{
+		"session": {session: spec.Warned, prompts: spec.Silent},
+		"first":   {session: spec.Warned, prompts: spec.Failed},
+		"input":   {session: spec.Warned, prompts: spec.Failed},
+		"twice":   {session: spec.Warned, prompts: spec.Failed},
+	} {
+		h, _ := evaluateFile(t, filepath.Join("testdata", "script-bad-recall-"+name+".txtar"))
+		for _, r := range h.Results {
+			for _, l := range r.PlannedCheck.Requirements {
+				if v, ok := want[l.ID]; ok && r.PlannedCheck.Check.ID == "script.recall" && r.VerdictOn(l) != v {
+					t.Errorf("%s: %s is %v, want %v", name, l.ID, r.VerdictOn(l), v)
+				}
+			}
+		}
+	}
+}
