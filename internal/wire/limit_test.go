@@ -191,6 +191,19 @@ func TestLeaveAfterATime(t *testing.T) {
 	}
 }
 
+// TestLeaveWithoutEvents checks that the client leaves if no event arrives in time, and that it does
+// not leave after the first event.
+func TestLeaveWithoutEvents(t *testing.T) {
+	const long = 150 * time.Millisecond
+	head, _, _ := strings.Cut(events, "\r\n\r\n")
+	for body, want := range map[string]error{events: spec.ErrIdleTimeout, head + "\r\n\r\n: still here\n\n": spec.ErrClientLeft} {
+		got := do(t, Config{Base: answerAndHang(t, body), IdleTimeout: 2 * long}, get, StopWhen{FirstEvent: long}).Response
+		if !errors.Is(got.End, want) || got.Status != 200 {
+			t.Errorf("%q: got %d, %v; expected %v", body, got.Status, got.End, want)
+		}
+	}
+}
+
 func TestLeaveWhenToldTo(t *testing.T) {
 	got := do(t, Config{Base: answerAndHang(t, events)}, get, StopWhen{Until: func(so spec.Response) bool { return so.Status == 200 }}).Response
 	if !errors.Is(got.End, spec.ErrClientLeft) || len(got.Body) != 0 || got.Header.MediaType() != "text/event-stream" {
