@@ -91,6 +91,9 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 				h.watchdog.firstEvent.Stop()
 				h.stopWhen.FirstEvent = 0
 			}
+			if h.stopWhen.Frames == 1 && h.stopWhen.WithID && item.LastEventID == "" {
+				continue
+			}
 			if h.stopWhen.Frames == 1 {
 				h.truncateAt(item.End)
 				return spec.ErrClientLeft

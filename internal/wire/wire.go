@@ -156,6 +156,10 @@ type StopWhen struct {
 	// Config.MaxEventBytes do not count. The record ends with the blank line of the last event.
 	Frames int
 
+	// WithID makes the client that has read Frames events read on until an event with an SSE id, if
+	// none of them had one.
+	WithID bool
+
 	// Elapsed is the time after which the client leaves, counted from the sending of the request.
 	// If it is 0, there is no such limit.
 	Elapsed time.Duration

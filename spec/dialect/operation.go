@@ -354,3 +354,6 @@ func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	}
 	return "", false
 }
+
+// CursorIsID reports whether the cursors in the stream of the operation are sent as SSE ids.
+func (o *Operation) CursorIsID() bool { return o.cursorAsID }
