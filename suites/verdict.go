@@ -42,7 +42,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 		parts[i].Evaluation = h
 		s := parts[i].Scenario
 		promised := t.isPromised(s) && (hasComplete || !hasFailed && s.Name == "text")
-		if readsRuns := slices.Contains(s.Templates, "prompt") || slices.Contains(s.Templates, "listen"); t.noReplay && readsRuns {
+		readsRuns := slices.Contains(s.Templates, "prompt") || slices.Contains(s.Templates, "listen")
+		if t.noReplay && readsRuns {
 			promised = false // streams that lack the start of their run are not judged
 		}
 		if promised && s.Name == "text" && parts[i].Err == nil && parts[i].IncompleteReason == nil {
