@@ -139,9 +139,12 @@ func (t *Conversation) Sleep(d time.Duration) bool {
 
 // ReadStream requests the stream of the current run, after the given cursor or, if cursor is "",
 // from the beginning. It reads the given number of events and then closes the connection; if events
-// is 0, it reads the stream to its end. It records the exchange.
+// is 0, it reads the stream to its end. If cursors are sent as SSE ids and none of the events has
+// one, it reads on until an event with an id, because not every event needs one. It records the
+// exchange.
 func (t *Conversation) ReadStream(cursor string, events int) {
-	t.readStream(cursor, wire.StopWhen{Frames: events})
+	o, ok := t.dialect.TemplateOperation("listen")
+	t.readStream(cursor, wire.StopWhen{Frames: events, WithID: ok && o.CursorIsID()})
 }
 
 // readStream is like [Conversation.ReadStream], but reads until a condition in limit is met, not

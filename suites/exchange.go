@@ -79,6 +79,7 @@ func (t *Conversation) exchangeOnce(
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
 	}
+	t.limitLateStart(r, &limit)
 	var endedAt time.Time // when the client saw the end of the run; zero if it did not
 	if limit.Linger == nil {
 		limit.Linger = t.lingerAfterEnd(r, &endedAt)

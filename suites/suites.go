@@ -126,7 +126,8 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	list := slices.DeleteFunc(t.scenarios(), func(s Scenario) bool {
 		return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s)
 	})
-	t.isScripted, t.noReplay = t.detectScripted(ctx), t.detectNoReplay(ctx)
+	t.noReplay = t.detectNoReplay(ctx)
+	t.isScripted = t.detectScripted(ctx)
 	parts := make([]ScenarioResult, len(list))
 	limit := make(chan struct{}, max(1, t.Parallel))
 	var wait sync.WaitGroup

@@ -42,8 +42,9 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 		parts[i].Evaluation = h
 		s := parts[i].Scenario
 		promised := t.isPromised(s) && (hasComplete || !hasFailed && s.Name == "text")
-		if t.noReplay && s.Name != "text" && slices.Contains(s.Templates, "listen") {
-			promised = false // the streams that the scenario requests late are not judged
+		readsRuns := slices.Contains(s.Templates, "prompt") || slices.Contains(s.Templates, "listen")
+		if t.noReplay && readsRuns {
+			promised = false // streams that lack the start of their run are not judged
 		}
 		if promised && s.Name == "text" && parts[i].Err == nil && parts[i].IncompleteReason == nil {
 			promised = !t.requireText(parts[i])

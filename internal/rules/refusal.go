@@ -363,7 +363,8 @@ func isRequestIndependentStatus(status int) bool {
 //   - It is a first read; see exchange.isFirstRead.
 //   - It asks neither for a run nor for a stream, a request with the same subject was accepted
 //     before, and its thread has been idle for conflictSettleTime. Requests that name no thread and
-//     cancel requests need no idle thread.
+//     cancel requests need no idle thread. A run that was canceled before may be over or unknown,
+//     so that the statuses 404, 409 and 410 are excused for another request to cancel it.
 //
 // Status 413 is excused for a run request of more than unlimitedBytes.
 //
@@ -380,8 +381,10 @@ func (x exchange) isExcused() bool {
 	switch {
 	case isRunRequest(x.request): // one that names a known run may be refused as a duplicate
 		isJudged = !x.runKnown && (x.idle >= conflictSettleTime || x.idle > 0 && x.status() != 409)
+	case x.isCancel():
+		isJudged = x.acceptedBefore && x.status() == 403
 	case !x.request.IsStream():
-		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.isCancel() || x.idle >= conflictSettleTime)
+		isJudged = x.acceptedBefore && (x.request.Thread == "" || x.idle >= conflictSettleTime)
 	}
 	return x.hasExcusedStatus() && (!isJudged || isRequestIndependentStatus(x.status()))
 }

@@ -98,21 +98,26 @@ var SequenceNeverFalls = &spec.Check{
 }
 
 // CursorPresent judges whether at least one event of a stream has an SSE id, from which a client
-// can resume.
+// can resume. A stream that lacks a part of its run, because it was resumed or ended before the
+// terminal event, may be without ids.
 var CursorPresent = &spec.Check{
-	ID:    "cursor.present",
-	Doc:   "events have an SSE id from which a client can resume",
+	ID: "cursor.present",
+	Doc: `events have an SSE id from which a client can resume
+
+Not every event needs an id. A stream without ids is judged only if it has the whole run: it was
+requested without a cursor and has the terminal event.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var first spec.Event
-		seen := false
+		seen, ended := false, false
 		return func(e spec.Event) {
 			switch {
 			case e.IsFrame():
+				ended = ended || isTerminal(e)
 				if seen = seen || e.Cursor != ""; first.Raw == nil {
 					first = e
 				}
-			case isCleanEnd(e) && first.Raw != nil:
+			case isCleanEnd(e) && first.Raw != nil && (seen || ended && request.Cursor == ""):
 				p.Judge(first, seen, "no event in the stream has an SSE id; expected ids, so that clients can resume")
 			}
 		}

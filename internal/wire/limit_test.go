@@ -191,6 +191,34 @@ func TestLeaveAfterATime(t *testing.T) {
 	}
 }
 
+// TestLeaveWithID checks that the client leaves after the first event with an SSE id if no earlier one
+// that it was to read has one.
+func TestLeaveWithID(t *testing.T) {
+	head, _, _ := strings.Cut(events, ": hello")
+	for body, want := range map[string]string{
+		"data: 1\n\ndata: 2\n\nid: 3\ndata: 3\n\ndata: 4\n\n": "data: 1\n\ndata: 2\n\nid: 3\ndata: 3\n\n",
+		"id: 1\ndata: 1\n\ndata: 2\n\ndata: 3\n\n":           "id: 1\ndata: 1\n\ndata: 2\n\n",
+	} {
+		got := do(t, Config{Base: answerAndHang(t, head+body)}, get, StopWhen{Frames: 2, WithID: true}).Response
+		if !errors.Is(got.End, spec.ErrClientLeft) || string(got.Body) != want {
+			t.Errorf("got %q, %v; expected %q", got.Body, got.End, want)
+		}
+	}
+}
+
+// TestLeaveWithoutEvents checks that the client leaves if no event arrives in time, and that it does
+// not leave after the first event.
+func TestLeaveWithoutEvents(t *testing.T) {
+	const long = 150 * time.Millisecond
+	head, _, _ := strings.Cut(events, "\r\n\r\n")
+	for body, want := range map[string]error{events: spec.ErrIdleTimeout, head + "\r\n\r\n: still here\n\n": spec.ErrClientLeft} {
+		got := do(t, Config{Base: answerAndHang(t, body), IdleTimeout: 2 * long}, get, StopWhen{FirstEvent: long}).Response
+		if !errors.Is(got.End, want) || got.Status != 200 {
+			t.Errorf("%q: got %d, %v; expected %v", body, got.Status, got.End, want)
+		}
+	}
+}
+
 func TestLeaveWhenToldTo(t *testing.T) {
 	got := do(t, Config{Base: answerAndHang(t, events)}, get, StopWhen{Until: func(so spec.Response) bool { return so.Status == 200 }}).Response
 	if !errors.Is(got.End, spec.ErrClientLeft) || len(got.Body) != 0 || got.Header.MediaType() != "text/event-stream" {

@@ -21,7 +21,7 @@ type recorder struct {
 	resp     *spec.Response
 	watchdog *watchdog
 	stopWhen StopWhen     // when to stop reading; Frames is the number of events that are still to be read
-	decoder  *sse.Decoder // decodes the events that Frames counts
+	decoder  *sse.Decoder // decodes the events that Frames and FirstEvent count
 	maxBody  int          // maximum number of bytes in the body
 
 	isStream   bool // the body is an event stream, so that maxEvents applies
@@ -81,16 +81,24 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 		h.resp.Body = append(h.resp.Body, piece...)
 		h.resp.Arrivals = append(mergeArrivals(h.resp.Arrivals, maxReads), spec.Arrival{End: len(h.resp.Body), At: at})
 	}
-	if h.stopWhen.Frames > 0 {
+	if h.stopWhen.Frames > 0 || h.stopWhen.FirstEvent > 0 {
 		// The decoder may keep a reference to its input, and piece is reused.
 		for item := range h.decoder.Feed(h.resp.Body[len(h.resp.Body)-len(piece):]) {
 			if item.Kind != sse.Event {
 				continue
 			}
-			if h.stopWhen.Frames--; h.stopWhen.Frames == 0 {
+			if h.stopWhen.FirstEvent > 0 {
+				h.watchdog.firstEvent.Stop()
+				h.stopWhen.FirstEvent = 0
+			}
+			if h.stopWhen.Frames == 1 && h.stopWhen.WithID && item.LastEventID == "" {
+				continue
+			}
+			if h.stopWhen.Frames == 1 {
 				h.truncateAt(item.End)
 				return spec.ErrClientLeft
 			}
+			h.stopWhen.Frames = max(0, h.stopWhen.Frames-1)
 		}
 	}
 	switch {

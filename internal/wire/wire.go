@@ -156,9 +156,18 @@ type StopWhen struct {
 	// Config.MaxEventBytes do not count. The record ends with the blank line of the last event.
 	Frames int
 
+	// WithID makes the client that has read Frames events read on until an event with an SSE id, if
+	// none of them had one.
+	WithID bool
+
 	// Elapsed is the time after which the client leaves, counted from the sending of the request.
 	// If it is 0, there is no such limit.
 	Elapsed time.Duration
+
+	// FirstEvent is the time after which the client leaves if no event has arrived, counted from
+	// the sending of the request. If it is 0, there is no such limit. Comments, blocks without data
+	// and events that exceed Config.MaxEventBytes do not count as events.
+	FirstEvent time.Duration
 
 	// Until is called when the head of the response has arrived, and again after each piece of the
 	// body. If it returns true, the client leaves. It must not modify the response. Nothing is read
@@ -281,6 +290,7 @@ type watchdog struct {
 	deadline   time.Time               // when totalTimer fires
 	reads      atomic.Int64            // number of reads that received bytes; counted only for HTTP/1
 	lingers    *time.Timer             // timer of StopWhen.Linger; nil if it was not started
+	firstEvent *time.Timer             // timer of StopWhen.FirstEvent; nil if there is none
 	hangUp     context.CancelCauseFunc // ends the exchange for the given reason
 	stop       func() bool             // stops the timers; the first call returns whether the connection is still open
 }
@@ -302,6 +312,10 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	timers := []*time.Timer{w.idleTimer, w.totalTimer}
 	if limit.Elapsed > 0 {
 		timers = append(timers, after(limit.Elapsed, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.Elapsed)))
+	}
+	if limit.FirstEvent > 0 {
+		w.firstEvent = after(limit.FirstEvent, fmt.Errorf("%w: no event came in %v", spec.ErrClientLeft, limit.FirstEvent))
+		timers = append(timers, w.firstEvent)
 	}
 	w.stop = func() bool {
 		for _, t := range timers {

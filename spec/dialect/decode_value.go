@@ -10,6 +10,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -37,6 +38,19 @@ func decode(data []byte) (any, error) {
 		return nil, errors.New("not JSON: text follows the first JSON value")
 	}
 	return v, nil
+}
+
+// decodeFrameValue returns the JSON value in the data of item, a frame of the stream of o. If the
+// value is an object without the member o.eventField, and that member may be sent only as SSE event
+// field, it is added to the object. The error is that of decode.
+func (o *Operation) decodeFrameValue(item sse.Item) (any, error) {
+	v, err := decode(item.Data)
+	if object, ok := v.(map[string]any); ok && o.eventSuffices && item.Event != "" {
+		if _, stated := object[o.eventField]; !stated {
+			object[o.eventField] = item.Event
+		}
+	}
+	return v, err
 }
 
 // A decodeMode states what [variant.decode] sets in an event besides its kind, slots and parts.

@@ -87,8 +87,10 @@
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
 // reference server sends it. With "event: type", the reference server writes an SSE event field
-// with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is the text,
-// after the colon, of the comments on an idle stream. "requirements" holds the requirements on the
+// with the frame's type; with "id: true", it writes the cursor as SSE id. With "event-suffices:
+// true", a frame whose JSON object lacks the member that "event" names is read as if the SSE event
+// field were that member. "keep-alive" is the text, after the colon, of the comments on an idle
+// stream. "requirements" holds the requirements on the
 // head of the response, by name: status (the status is 200), content-type, and content-coding
 // (there is no coding that the client did not accept). "json-lines" lists media types that a server
 // may send instead of an event stream; each line of the body is then the JSON of one frame.

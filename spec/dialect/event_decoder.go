@@ -240,9 +240,8 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 		e.Kind, e.WireName = spec.Done, t.operation.sentinel
 		return append(t.buffer, e)
 	}
-	data, block := markSurrogates(item.Data)
-	t.surrogates.block = block
-	w := t.dialect.decodeFrameData(t.operation, &e, data, t.messageType, t.mode)
+	item.Data, t.surrogates.block = markSurrogates(item.Data)
+	w := t.dialect.decodeFrameData(t.operation, &e, item, t.messageType, t.mode)
 	if (e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress) && e.Type != "" && t.operation.needsMessageTypes {
 		if t.messageTypes == nil {
 			t.messageTypes = map[string]string{}
@@ -310,12 +309,12 @@ const separateFrame = -2
 
 func isSeparate(part spec.Event) bool { return part.Frame == separateFrame }
 
-// decodeFrameData decodes data, the data of a frame of the stream of o, into e and returns the
-// variant of the frame. If data cannot be decoded or is not a frame of the dialect, the kind of e
-// is Undecodable, e.Err is the reason, and the result is nil. The argument typeOf returns the type
-// of the message with the given id, or "" if it is unknown. The mode is as in [variant.decode].
+// decodeFrameData decodes item, a frame of the stream of o, into e and returns the variant of the
+// frame. If the data of item cannot be decoded or is not a frame of the dialect, the kind of e is
+// Undecodable, e.Err is the reason, and the result is nil. The argument typeOf returns the type of
+// the message with the given id, or "" if it is unknown. The mode is as in [variant.decode].
 func (d *Dialect) decodeFrameData(
-	o *Operation, e *spec.Event, data []byte, typeOf func(id string) string, mode decodeMode,
+	o *Operation, e *spec.Event, item sse.Item, typeOf func(id string) string, mode decodeMode,
 ) *variant {
 	e.Kind = spec.Undecodable
 	if len(o.frameVariants) == 0 {
@@ -326,7 +325,7 @@ func (d *Dialect) decodeFrameData(
 		e.Err = errors.New(eventName + " is " + e.Flaws[0].Detail)
 		return nil
 	}
-	v, err := decode(data)
+	v, err := o.decodeFrameValue(item)
 	if err != nil {
 		e.Err = fmt.Errorf("%s is %w", eventName, err)
 		e.Flaws = append(e.Flaws, spec.EncodingFlaw{Kind: spec.FlawJSON, Detail: err.Error()})

@@ -254,6 +254,8 @@ func TestInvalidFiles(t *testing.T) {
 		"inherit: false alone": {"{requirement: echo.refused, status: [415, 400]}", "{inherit: false}",
 			"echo.yaml:13: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},
 		"no template": {"prompt: {value", "prmpt: {value", "echo.yaml:4: /paths: no operation starts a run"},
+		"event-suffices": {"        sentinel: \"[DONE]\"\n", "        event-suffices: maybe\n",
+			`echo.yaml:9: /paths/~1run/post/x-stream/event-suffices: x-stream: is "maybe": expected true or false`},
 		"no x-stream": {"      x-stream:\n        sentinel: \"[DONE]\"\n        requirements: {status: echo.status}\n", "",
 			"echo.yaml:6: /paths/~1run/post: the operation responds with text/event-stream, but has no x-stream"},
 		"invalid pattern": {"        text: {type: string, x-slot: text}\n    Failure", "        text: {type: string, x-slot: text, pattern: '['}\n    Failure",

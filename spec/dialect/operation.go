@@ -42,6 +42,7 @@ type Operation struct {
 	sentinel          string                        // in-band terminator of the stream; "" if there is none
 	writesSentinel    bool                          // the reference server ends the stream with the sentinel
 	eventField        string                        // the member that is also sent as SSE event field; "" if there is none
+	eventSuffices     bool                          // the member eventField may be sent only as SSE event field
 	cursorAsID        bool                          // the cursor is sent as SSE id
 	responses         map[string]documentedResponse // by documented status: "200", "4XX", "default"
 	successStatus     int                           // the lowest documented status from 200 to 299; 0 if there is none
@@ -203,6 +204,7 @@ func (o *Operation) addResponses(op node) {
 		o.sentinel = stream.get("sentinel").text()
 		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
 		o.eventField, o.cursorAsID = stream.get("event").text(), stream.get("id").value == true
+		o.eventSuffices = o.eventField != "" && stream.get("event-suffices").value == true
 	}
 	for status, response := range op.get("responses").members() {
 		r := documentedResponse{}
@@ -354,3 +356,6 @@ func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	}
 	return "", false
 }
+
+// CursorIsID reports whether the cursors in the stream of the operation are sent as SSE ids.
+func (o *Operation) CursorIsID() bool { return o.cursorAsID }

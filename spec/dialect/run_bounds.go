@@ -54,7 +54,7 @@ func (f *RunEndDetector) isEnd(item sse.Item) bool {
 	if !f.hasRunEnd && f.operation.isSentinel(item.Data) {
 		return true
 	}
-	v, err := decode(item.Data)
+	v, err := f.operation.decodeFrameValue(item)
 	if err != nil || jsonType(v) != "object" {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -143,7 +144,7 @@ func TestRequestAndFrameTexts(t *testing.T) {
 		{agkit.Operation(spec.Request{Method: "GET", Target: "/healthz"}), `{}`, `GET /healthz was answered with an event stream: expected application/json`},
 	} {
 		e := spec.Event{}
-		agkit.decodeFrameData(c.o, &e, []byte(c.data), nil, withViolations)
+		agkit.decodeFrameData(c.o, &e, sse.Item{Data: []byte(c.data)}, nil, withViolations)
 		if e.Err == nil || e.Err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.data, e.Err, c.want)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -26,7 +27,7 @@ func TestSiblingConstants(t *testing.T) {
 		}
 		o, _ := d.TemplateOperation("prompt")
 		var e spec.Event
-		d.decodeFrameData(o, &e, []byte(c.frame), nil, withViolations)
+		d.decodeFrameData(o, &e, sse.Item{Data: []byte(c.frame)}, nil, withViolations)
 		if got := fmt.Sprint(e.Violations); got != c.want {
 			t.Errorf("%s: %s has the violations\n%s, want\n%s", c.dialect, c.frame, got, c.want)
 		}

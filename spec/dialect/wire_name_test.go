@@ -3,6 +3,7 @@ package dialect
 import (
 	"testing"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -25,7 +26,7 @@ func TestLabels(t *testing.T) {
 				continue
 			}
 			e := spec.Event{}
-			if d.decodeFrameData(o, &e, []byte(c.data), nil, withViolations); e.DisplayName() != c.want {
+			if d.decodeFrameData(o, &e, sse.Item{Data: []byte(c.data)}, nil, withViolations); e.DisplayName() != c.want {
 				t.Errorf("%s: %s is called %s, want %s", c.dialect, c.data, e.DisplayName(), c.want)
 			}
 		}
