@@ -27,9 +27,10 @@ five seconds after the run was accepted.
 
 Also not judged: the refusal of a cursor that the server did not send in a stream of this run; status
 204 or a refusal if the cursor is that of the terminal event; an error status if the request answers a
-tool call or an interrupt that neither the conversation nor the request contains; other refusals (4xx)
-that accept.as-documented judges or excuses; a status other than 200 if the request was not recorded;
-and a response for which the client did not wait.`,
+tool call or an interrupt that neither the conversation nor the request contains; a status that the
+document states for a run that fails before it has a stream, if the prompt asked for a failure at the
+start; other refusals (4xx) that accept.as-documented judges or excuses; a status other than 200 if the
+request was not recorded; and a response for which the client did not wait.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
@@ -61,7 +62,7 @@ and a response for which the client did not wait.`,
 			case request.Header == nil && e.StatusCode != 200: // the request was not recorded
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
-			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer:
+			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer || failsBeforeStream(request, e):
 			case e.StatusCode/100 == 4 && len(request.Exercised) > 0:
 				isLeft[request.Exchange] = true
 			default:

@@ -92,6 +92,9 @@
 // head of the response, by name: status (the status is 200), content-type, and content-coding
 // (there is no coding that the client did not accept). "json-lines" lists media types that a server
 // may send instead of an event stream; each line of the body is then the JSON of one frame.
+// "failure-status" lists status codes, such as 5XX, with which a server may answer a request whose
+// run fails before it has a stream. With "reorders: true", a server may send events in another
+// order than its agent produced them: the text after a tool result may then come before it.
 //
 // A body of multipart/form-data is described as an object. Its text fields are strings; a
 // property with x-kind (ask.file) is a file, decoded as a part with its name, media type

@@ -198,7 +198,8 @@ func (o *Operation) addResponses(op node) {
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
 			ContentCoding: requirements.get("content-coding").text(), JSONLines: stream.get("json-lines").strings(),
-			KeepAlive: stream.get("keep-alive").text(),
+			KeepAlive: stream.get("keep-alive").text(), FailureStatus: stream.get("failure-status").strings(),
+			MayReorder: stream.get("reorders").value == true,
 		}
 		o.sentinel = stream.get("sentinel").text()
 		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
