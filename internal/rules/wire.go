@@ -173,15 +173,20 @@ func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
 // fieldName matches a text that may be the name of an SSE field, such as "event".
 var fieldName = regexp.MustCompile(`^[a-z-]+$`)
 
-// FramesHaveDataOnly judges whether data is the only SSE field of each frame.
+// FramesHaveDataOnly judges whether data is the only SSE field of each frame, and whether a stream
+// without an in-band terminator has none of another protocol, such as "[DONE]".
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
-	Doc: `frames have no SSE field other than data
+	Doc: `frames have no SSE field other than data, and no frame is the terminator of another protocol
 
-Clients that parse lines by hand, as most clients of this protocol do, support no other field.`,
-	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+Clients that parse lines by hand, as most clients of this protocol do, support no other field. They
+parse the data of each frame as JSON, which a terminator such as [DONE] is not.`,
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 		if !e.IsFrame() {
 			return
+		}
+		if e.Kind == spec.Done && x.request.Facts().WireNames[spec.Done] == "" {
+			p.Judge(e, false, "frame is %q, a terminator of other protocols; expected no such frame", e.WireName)
 		}
 		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" })
 		if i < 0 {

@@ -86,7 +86,8 @@
 //
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
-// reference server sends it. With "event: type", the reference server writes an SSE event field
+// reference server sends it. "foreign-sentinel" is a terminator of other protocols that this one
+// does not have; it is decoded as "done", too, but is judged to be wrong. With "event: type", the reference server writes an SSE event field
 // with the frame's type; with "id: true", it writes the cursor as SSE id. "keep-alive" is the text,
 // after the colon, of the comments on an idle stream. "requirements" holds the requirements on the
 // head of the response, by name: status (the status is 200), content-type, and content-coding

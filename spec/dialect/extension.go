@@ -81,7 +81,7 @@ var extensions = map[string]extensionValidator{
 	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionValidator{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
-		"sentinel":     stringCheck, "keep-alive": stringCheck,
+		"sentinel":     stringCheck, "foreign-sentinel": stringCheck, "keep-alive": stringCheck,
 		"failure-status": statusCheck, "reorders": oneOfCheck(true, false),
 	}, "sends", "event", "id", "json-lines"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),

@@ -40,6 +40,7 @@ type Operation struct {
 	nameMembers       []string                      // members that name frames, most frequent first; see initWireNames
 	wireNames         map[spec.Kind]string          // names of frames by kind
 	sentinel          string                        // in-band terminator of the stream; "" if there is none
+	foreignSentinel   string                        // terminator of other protocols, which the stream must not have; "" if there is none
 	writesSentinel    bool                          // the reference server ends the stream with the sentinel
 	eventField        string                        // the member that is also sent as SSE event field; "" if there is none
 	cursorAsID        bool                          // the cursor is sent as SSE id
@@ -201,7 +202,7 @@ func (o *Operation) addResponses(op node) {
 			KeepAlive: stream.get("keep-alive").text(), FailureStatus: stream.get("failure-status").strings(),
 			MayReorder: stream.get("reorders").value == true,
 		}
-		o.sentinel = stream.get("sentinel").text()
+		o.sentinel, o.foreignSentinel = stream.get("sentinel").text(), stream.get("foreign-sentinel").text()
 		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
 		o.eventField, o.cursorAsID = stream.get("event").text(), stream.get("id").value == true
 	}
