@@ -173,22 +173,26 @@ func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
 // fieldName matches a text that may be the name of an SSE field, such as "event".
 var fieldName = regexp.MustCompile(`^[a-z-]+$`)
 
-// FramesHaveDataOnly judges whether data is the only SSE field of each frame, and whether a stream
-// without an in-band terminator has none of another protocol, such as "[DONE]".
+// FramesHaveDataOnly judges whether each frame has no SSE fields other than data and those that the
+// document allows, and whether a stream without an in-band terminator has none of another protocol,
+// such as "[DONE]".
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
 	Doc: `frames have no SSE field other than data, and no frame is the terminator of another protocol
 
-Clients that parse lines by hand, as most clients of this protocol do, support no other field. They
-parse the data of each frame as JSON, which a terminator such as [DONE] is not.`,
+Clients that parse lines by hand, as most clients of this protocol do, support no field other than data
+and those that the document names. They parse the data of each frame as JSON, which a terminator such as
+[DONE] is not.`,
 	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 		if !e.IsFrame() {
 			return
 		}
 		if e.Kind == spec.Done && x.request.Facts().WireNames[spec.Done] == "" {
 			p.Judge(e, false, "frame is %q, a terminator of other protocols; expected no such frame", e.WireName)
+			return
 		}
-		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" })
+		allowed := x.request.Facts().Promised.Fields
+		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" && !slices.Contains(allowed, name) })
 		if i < 0 {
 			p.Judge(e, true, "")
 			return
@@ -197,7 +201,8 @@ parse the data of each frame as JSON, which a terminator such as [DONE] is not.`
 		if !fieldName.MatchString(e.Fields[i]) {
 			hint = " (is there a line break in the data?)"
 		}
-		p.Judge(e, false, "frame has the SSE field %s%s; expected data fields only", quoteStart(e.Fields[i]), hint)
+		p.Judge(e, false, "frame has the SSE field %s%s; expected no field other than %s",
+			quoteStart(e.Fields[i]), hint, strings.Join(slices.Concat([]string{"data"}, allowed), ", "))
 	}),
 }
 

@@ -83,7 +83,7 @@ var extensions = map[string]extensionValidator{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
 		"sentinel":     stringCheck, "foreign-sentinel": stringCheck, "keep-alive": stringCheck,
 		"failure-status": statusCheck, "reorders": oneOfCheck(true, false),
-	}, "sends", "event", "id", "json-lines"),
+	}, "sends", "event", "id", "json-lines", "fields"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,
