@@ -382,6 +382,9 @@ type StreamRequirements struct {
 	JSONLines     []string // media types of JSON lines, one for each event, that are allowed in place of an event stream
 	HasEndEvent   bool     // the document describes an event that ends the run
 	KeepAlive     string   // the text, after the colon, of the comments on an idle stream; "": any text
+	Fields        []string // names of the SSE fields, besides data, that frames may have
+	FailureStatus []string // statuses of the response to a run that fails before it has a stream, such as "5XX"
+	MayReorder    bool     // the server may send events in another order than the agent produced them
 }
 
 // A DenialReason is a reason to refuse a valid request because of who sent it.

@@ -40,6 +40,9 @@ type Mutant struct {
 	// The field Without lists kinds that a dialect must not have, because in such a dialect the
 	// defect could not occur or would be that of another mutant.
 	Needs, Without []spec.Kind
+	// OrderOnly is true if the defect is nothing but the order of events. Dialects that leave this
+	// order to the server cannot express it.
+	OrderOnly bool
 
 	// The defect is expressed by exactly one of these fields or by the field defect.
 	Fault      string                        // a fault in the syntax of the --fault flag; "streams=0" means every stream
@@ -73,7 +76,8 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	has := func(k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 	lacks := func(k spec.Kind) bool { return !has(k) }
 	if m.requirement != "" && !slices.Contains(m.dialects, d.Name) ||
-		slices.ContainsFunc(m.Needs, lacks) || slices.ContainsFunc(m.Without, has) {
+		slices.ContainsFunc(m.Needs, lacks) || slices.ContainsFunc(m.Without, has) ||
+		m.OrderOnly && slices.ContainsFunc(d.Operations(), (*dialect.Operation).MayReorder) {
 		return nil
 	}
 	for _, r := range d.Requirements {

@@ -59,9 +59,13 @@ var scriptMutants = []*Mutant{
 	replyMutant("no-word-after-the-tool", "asked to call its tool, the server sends nothing after the result",
 		"tool ", `[tool: {name: lookup, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}]`,
 		"script.tool", "http.close"),
-	replyMutant("speaks-only-before-the-tool", "asked to call its tool, the server sends a text before the call, but none after the result",
-		"tool ", `[text: Let me see, tool: {name: lookup, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}]`,
-		"script.tool", "http.close"),
+	{
+		Name:      "speaks-only-before-the-tool",
+		Doc:       "asked to call its tool, the server sends a text before the call, but none after the result",
+		Script:    replyScript("tool ", `[text: Let me see, tool: {name: lookup, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}]`),
+		KilledBy:  map[string]string{"script.tool": "http.close"},
+		OrderOnly: true, // a text before the call may be the one that follows the result
+	},
 	replyMutant("one-call-of-two", "asked for two calls, the server makes one",
 		"tools", `[tool: {name: lookup, arguments: {n: 1}, result: {found: true}}, text: done]`,
 		"script.tools", "http.close"),

@@ -47,8 +47,8 @@ var wireMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.frames-are-plain": "run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // a replayed event differs from the original one with the same number
 	}, {
-		Name: "frame-has-an-id", Doc: "all events have the SSE field id",
-		NewEffect: changeFrames(func(frame []byte) []byte { return append([]byte("id: 1\n"), frame...) }),
+		Name: "frame-has-an-unknown-field", Doc: "all events have a field that SSE does not define",
+		NewEffect: changeFrames(func(frame []byte) []byte { return append([]byte("version: 1\n"), frame...) }),
 		KilledBy:  map[string]string{"wire.frames-are-plain": "*"},
 	}, {
 		Name: "byte-is-no-text", Doc: "an event has a byte that is not UTF-8",

@@ -28,6 +28,7 @@ type assembledRun struct {
 	succeeded         bool          // the run ended and was a success
 	endedAt           time.Duration // when the run ended, since the start of the conversation
 	refused           bool          // the stream is a refusal of request
+	failedEarly       bool          // the response is no stream; its status reports the failure of the run
 	tracker           messageTracker
 	messages          []*assembledMessage          // in order of their start
 	messagesByID      map[string]*assembledMessage // "" is the key of a message without an id

@@ -81,7 +81,7 @@ type storedPromptTracker struct {
 	// The current exchange.
 	request      spec.Event
 	requestedRun *assembledRun // the run for which the request asks; nil if it asks for none
-	streamedRun  *assembledRun // the run that the response streams; nil if it streams none
+	streamedRun  *assembledRun // the run that the response streams, or whose failure it reports; nil if there is none
 	accepted     bool          // whether the request was accepted
 	startedRun   bool          // whether the response is a stream or accepts a run
 	threadID     string        // of the request or, if the request has none, of the response
@@ -323,6 +323,9 @@ func (t *storedPromptTracker) observeResponse(e spec.Event) {
 		failed := e.StatusCode == 0 || e.StatusCode/100 == 5
 		if user, ok := t.request.Last(spec.InputUser); ok && t.requestedRun != nil && failed {
 			t.addPossiblePrompt(t.threadID, user.Text) // the server may have stored it before it failed
+		}
+		if t.requestedRun != nil && failsBeforeStream(t.request, e) {
+			t.streamedRun, t.requestedRun.failedEarly = t.requestedRun, true
 		}
 		t.requestedRun = nil
 	case t.requestedRun != nil && streams:

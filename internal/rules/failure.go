@@ -2,6 +2,8 @@ package rules
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -15,7 +17,8 @@ var ErrorVisible = &spec.Check{
 	Doc: `a failed run does not end like a successful one
 
 The stream of a failed run ends with an event that reports the failure, or the connection closes
-before the end of the response.`,
+before the end of the response. If the document states statuses for a run that fails before it has a
+stream, a response with such a status reports the failure, too.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
@@ -34,6 +37,17 @@ var ErrorSaysFailed = &spec.Check{
 			p.Judge(f, f.Status == "failed", "the prompt asked the run to fail, and it has status %s; expected failed", f.Status)
 		}
 	}),
+}
+
+// failsBeforeStream reports whether response, the head of the response to request, says that the
+// run failed before it had a stream, as the prompt of request asked. It must not be a stream, and
+// its status must be one that the document states for such a failure.
+func failsBeforeStream(request, response spec.Event) bool {
+	prompt, _ := request.Prompt()
+	name, _, _ := strings.Cut(prompt, " ")
+	fits := func(want string) bool { return matchesStatus(want, response.StatusCode) }
+	return name == "conformance:error" && !response.IsStream() &&
+		slices.ContainsFunc(request.Facts().Promised.FailureStatus, fits)
 }
 
 // stackTracePattern matches text that is typical of the stack traces of Python, Java, JavaScript or

@@ -79,11 +79,11 @@ func (a *assembledRun) isSuccessful() bool {
 	return a.failure.Kind == "" && !a.cancelled && isCleanEnd(a.bodyEnd)
 }
 
-// hasVisibleFailure reports whether a client can see that the run failed, either by an event that
-// reports the failure or because the transfer was cut off. The result is also true if the last
-// frame cannot be decoded, because that frame may report a failure.
+// hasVisibleFailure reports whether a client can see that the run failed, by an event that reports
+// the failure, by the status of the response, or because the transfer was cut off. The result is
+// also true if the last frame cannot be decoded, because that frame may report a failure.
 func (a *assembledRun) hasVisibleFailure() bool {
-	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd) || a.endUnknown
+	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd) || a.endUnknown || a.failedEarly
 }
 
 // describeText returns "text" if the run has any text, and "no text" otherwise, for use in the
@@ -244,7 +244,7 @@ var (
 	ScriptError = scriptCheck("error", "asked to fail, a target fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail before any content")
-			if a.failure.Kind != "" { // a broken transfer carries no message
+			if a.failure.Kind != "" { // neither a broken transfer nor a status carries a message
 				p.Judge(a.firstDifference("", false), a.text() == "", "got text %s before the failure; expected none", quoteStart(a.text()))
 				a.judgeFailureText(p, words)
 			}
@@ -317,8 +317,9 @@ func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 }
 
 // judgeToolCalls judges whether the run has n calls of the tool "lookup", each with a result, and
-// succeeded with a text that is not empty and comes after the results. If args is not "", it is
-// JSON text, and the arguments of each call must have the same value.
+// succeeded with a text that is not empty and comes after the results. The text may also come before
+// them if the server may reorder events. If args is not "", it is JSON text, and the arguments of
+// each call must have the same value.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
@@ -332,7 +333,8 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	case slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool { return u.hasResult || u.inSnapshot }):
 		where = " after the tool result"
 	}
-	p.Judge(a.endEvent(), a.hasSpokenSince && a.isSuccessful(),
+	hasText := a.hasSpokenSince || a.hasSpoken && a.streamedBy.Facts().Promised.MayReorder
+	p.Judge(a.endEvent(), hasText && a.isSuccessful(),
 		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), where, a.describeEnd())
 }
 

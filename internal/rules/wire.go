@@ -27,9 +27,10 @@ five seconds after the run was accepted.
 
 Also not judged: the refusal of a cursor that the server did not send in a stream of this run; status
 204 or a refusal if the cursor is that of the terminal event; an error status if the request answers a
-tool call or an interrupt that neither the conversation nor the request contains; other refusals (4xx)
-that accept.as-documented judges or excuses; a status other than 200 if the request was not recorded;
-and a response for which the client did not wait.`,
+tool call or an interrupt that neither the conversation nor the request contains; a status that the
+document states for a run that fails before it has a stream, if the prompt asked for a failure at the
+start; other refusals (4xx) that accept.as-documented judges or excuses; a status other than 200 if the
+request was not recorded; and a response for which the client did not wait.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var request spec.Event
@@ -61,7 +62,7 @@ and a response for which the client did not wait.`,
 			case request.Header == nil && e.StatusCode != 200: // the request was not recorded
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
-			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer:
+			case e.StatusCode >= 400 && exchanges.current.unaskedAnswer || failsBeforeStream(request, e):
 			case e.StatusCode/100 == 4 && len(request.Exercised) > 0:
 				isLeft[request.Exchange] = true
 			default:
@@ -172,17 +173,26 @@ func hasFlaw(e spec.Event, k spec.EncodingFlawKind) bool {
 // fieldName matches a text that may be the name of an SSE field, such as "event".
 var fieldName = regexp.MustCompile(`^[a-z-]+$`)
 
-// FramesHaveDataOnly judges whether data is the only SSE field of each frame.
+// FramesHaveDataOnly judges whether each frame has no SSE fields other than data and those that the
+// document allows, and whether a stream without an in-band terminator has none of another protocol,
+// such as "[DONE]".
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
-	Doc: `frames have no SSE field other than data
+	Doc: `frames have no SSE field other than data, and no frame is the terminator of another protocol
 
-Clients that parse lines by hand, as most clients of this protocol do, support no other field.`,
-	Watch: eachResponseEvent(func(p *spec.Pass, _ *exchange, e spec.Event) {
+Clients that parse lines by hand, as most clients of this protocol do, support no field other than data
+and those that the document names. They parse the data of each frame as JSON, which a terminator such as
+[DONE] is not.`,
+	Watch: eachResponseEvent(func(p *spec.Pass, x *exchange, e spec.Event) {
 		if !e.IsFrame() {
 			return
 		}
-		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" })
+		if e.Kind == spec.Done && x.request.Facts().WireNames[spec.Done] == "" {
+			p.Judge(e, false, "frame is %q, a terminator of other protocols; expected no such frame", e.WireName)
+			return
+		}
+		allowed := x.request.Facts().Promised.Fields
+		i := slices.IndexFunc(e.Fields, func(name string) bool { return name != "data" && !slices.Contains(allowed, name) })
 		if i < 0 {
 			p.Judge(e, true, "")
 			return
@@ -191,7 +201,8 @@ Clients that parse lines by hand, as most clients of this protocol do, support n
 		if !fieldName.MatchString(e.Fields[i]) {
 			hint = " (is there a line break in the data?)"
 		}
-		p.Judge(e, false, "frame has the SSE field %s%s; expected data fields only", quoteStart(e.Fields[i]), hint)
+		p.Judge(e, false, "frame has the SSE field %s%s; expected no field other than %s",
+			quoteStart(e.Fields[i]), hint, strings.Join(slices.Concat([]string{"data"}, allowed), ", "))
 	}),
 }
 

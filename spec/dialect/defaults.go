@@ -84,6 +84,10 @@ func (o *Operation) FailureCode(status string) string {
 // without the colon with which comments begin. It returns "" if the document states none.
 func (o *Operation) KeepAlive() string { return o.promised.KeepAlive }
 
+// MayReorder reports whether a server may send the events of a stream of o in another order than
+// its agent produced them (x-stream, member "reorders").
+func (o *Operation) MayReorder() bool { return o.promised.MayReorder }
+
 // SnapshotStatus returns the status of incomplete parts of kind k, such as [spec.ToolCall], in the
 // stream of o. The reference server sends such a part repeatedly, each time with more content, if
 // the document allows it (x-snapshots). If it does not, SnapshotStatus returns "".

@@ -86,14 +86,19 @@
 //
 // x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
 // terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
-// reference server sends it. With "event: type", the reference server writes an SSE event field
-// with the frame's type; with "id: true", it writes the cursor as SSE id. With "event-suffices:
-// true", a frame whose JSON object lacks the member that "event" names is read as if the SSE event
-// field were that member. "keep-alive" is the text, after the colon, of the comments on an idle
-// stream. "requirements" holds the requirements on the
-// head of the response, by name: status (the status is 200), content-type, and content-coding
-// (there is no coding that the client did not accept). "json-lines" lists media types that a server
-// may send instead of an event stream; each line of the body is then the JSON of one frame.
+// reference server sends it. "foreign-sentinel" is a terminator of other protocols that this one
+// does not have; it is decoded as "done", too, but is judged to be wrong. With "event: type", the
+// reference server writes an SSE event field with the frame's type; with "id: true", it writes the
+// cursor as SSE id. With "event-suffices: true", a frame whose JSON object lacks the member that
+// "event" names is read as if the SSE event field were that member. "keep-alive" is the text, after
+// the colon, of the comments on an idle stream. "requirements" holds the requirements on the head
+// of the response, by name: status (the status is 200), content-type, and content-coding (there is
+// no coding that the client did not accept). "json-lines" lists media types that a server may send
+// instead of an event stream; each line of the body is then the JSON of one frame. "fields" lists
+// the SSE fields that frames may have besides data, if wire.frames-are-plain applies.
+// "failure-status" lists status codes, such as 5XX, with which a server may answer a request whose
+// run fails before it has a stream. With "reorders: true", a server may send events in another
+// order than its agent produced them: the text after a tool result may then come before it.
 //
 // A body of multipart/form-data is described as an object. Its text fields are strings; a
 // property with x-kind (ask.file) is a file, decoded as a part with its name, media type

@@ -236,8 +236,8 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	}
 	t.frameIndex++
 	e.Cursor = item.ID
-	if t.operation.isSentinel(item.Data) {
-		e.Kind, e.WireName = spec.Done, t.operation.sentinel
+	if t.operation.isSentinel(item.Data) || t.operation.isForeignSentinel(item.Data) {
+		e.Kind, e.WireName = spec.Done, string(bytes.TrimSpace(item.Data))
 		return append(t.buffer, e)
 	}
 	item.Data, t.surrogates.block = markSurrogates(item.Data)
@@ -270,6 +270,12 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 // isSentinel reports whether data, the data of a frame, is the in-band terminator of the stream.
 func (o *Operation) isSentinel(data []byte) bool {
 	return o.sentinel != "" && string(bytes.TrimSpace(data)) == o.sentinel
+}
+
+// isForeignSentinel reports whether data, the data of a frame, is an in-band terminator that other
+// protocols have, and that the document forbids.
+func (o *Operation) isForeignSentinel(data []byte) bool {
+	return o.foreignSentinel != "" && string(bytes.TrimSpace(data)) == o.foreignSentinel
 }
 
 // appendEvent appends to t.buffer the starts and ends that e implies, followed by e. It also sets

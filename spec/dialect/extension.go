@@ -81,8 +81,9 @@ var extensions = map[string]extensionValidator{
 	"x-within":    memberCheck(nil, "type", "role"),
 	"x-stream": memberCheck(map[string]extensionValidator{
 		"requirements": memberCheck(nil, "status", "content-type", "content-coding"),
-		"sentinel":     stringCheck, "keep-alive": stringCheck, "event-suffices": oneOfCheck(true, false),
-	}, "sends", "event", "id", "json-lines"),
+		"sentinel":     stringCheck, "foreign-sentinel": stringCheck, "keep-alive": stringCheck,
+		"failure-status": statusCheck, "reorders": oneOfCheck(true, false), "event-suffices": oneOfCheck(true, false),
+	}, "sends", "event", "id", "json-lines", "fields"),
 	"x-max-bytes": memberCheck(nil, "limit", "over", "under", "with", "fill", "x-error"),
 	"x-error":     refusalCheck(nil),
 	"x-denied":    deniedCheck,

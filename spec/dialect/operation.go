@@ -40,6 +40,7 @@ type Operation struct {
 	nameMembers       []string                      // members that name frames, most frequent first; see initWireNames
 	wireNames         map[spec.Kind]string          // names of frames by kind
 	sentinel          string                        // in-band terminator of the stream; "" if there is none
+	foreignSentinel   string                        // terminator of other protocols that the document forbids; "" if none
 	writesSentinel    bool                          // the reference server ends the stream with the sentinel
 	eventField        string                        // the member that is also sent as SSE event field; "" if there is none
 	eventSuffices     bool                          // the member eventField may be sent only as SSE event field
@@ -199,9 +200,10 @@ func (o *Operation) addResponses(op node) {
 		o.promised = spec.StreamRequirements{
 			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
 			ContentCoding: requirements.get("content-coding").text(), JSONLines: stream.get("json-lines").strings(),
-			KeepAlive: stream.get("keep-alive").text(),
+			KeepAlive: stream.get("keep-alive").text(), FailureStatus: stream.get("failure-status").strings(),
+			MayReorder: stream.get("reorders").value == true, Fields: stream.get("fields").strings(),
 		}
-		o.sentinel = stream.get("sentinel").text()
+		o.sentinel, o.foreignSentinel = stream.get("sentinel").text(), stream.get("foreign-sentinel").text()
 		o.writesSentinel = o.sentinel != "" && stream.get("sends").value != false
 		o.eventField, o.cursorAsID = stream.get("event").text(), stream.get("id").value == true
 		o.eventSuffices = o.eventField != "" && stream.get("event-suffices").value == true
