@@ -236,7 +236,7 @@ func TestHistories(t *testing.T) {
 		"mistakes the day":            {found: "history.before-nearest history.one-day?"},
 		"counts nothing":              {found: "history.seq-orders?"},
 		"tells blocks":                {found: "create.persist-first? history.assistant-text history.m-content history.tool-json history.user-text"},
-		"is a stream":                 {found: "create.persist-first? history.assistant-text history.before-nearest history.before-strict history.plain-json history.thread-param history.user-text stream.id-present stream.json? stream.no-early-end"},
+		"is a stream":                 {found: "create.persist-first? history.assistant-text history.before-nearest history.before-strict history.plain-json history.thread-param history.user-text stream.json? stream.no-early-end"},
 		"makes no threads":            {found: "create.created-true"},
 		"makes a thread for each run": {found: "create.created-false"},
 	} {

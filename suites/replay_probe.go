@@ -36,7 +36,7 @@ func (t *Target) detectNoReplay(ctx context.Context) bool {
 		return false
 	}
 	// The end of a run that ends at once may come before the request for its stream.
-	if !conv.readsRunEnd("text", "before the replay") && !conv.readsRunEnd("idle", "1000") {
+	if !conv.readsRunEnd("text", "before the replay") && !(conv.accepted && conv.readsRunEnd("idle", "1000")) {
 		return false
 	}
 	for range 2 {
