@@ -54,7 +54,7 @@ type assembledRun struct {
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
-	isError       bool            // the message has the type "error": it reports a problem, and is no answer
+	isError       bool            // the message has the type "error": it reports a problem and is not an answer
 	role          *spec.Event     // the event that introduced its current role; nil if no event names a role
 	text          strings.Builder // the text so far
 	pieces        []textFragment  // the first pieces of text, in order; see maxPieces

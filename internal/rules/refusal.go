@@ -361,7 +361,7 @@ func isRequestIndependentStatus(status int) bool {
 //   - The request starts or continues a run whose id is new (see exchange.runKnown), and its thread
 //     has been idle: for conflictSettleTime if the status is 409, or else for any time.
 //   - It is a first read; see exchange.isFirstRead.
-//   - It asks neither for a run nor for a stream, a request with the same subject was accepted
+//   - It asks neither for a run nor for a stream, a request with the same key was accepted
 //     before, and its thread has been idle for conflictSettleTime. Requests that name no thread and
 //     cancel requests need no idle thread. A run that was canceled before may be over or unknown,
 //     so that the statuses 404, 409 and 410 are excused for another request to cancel it.

@@ -182,7 +182,7 @@ func TestInvalidFiles(t *testing.T) {
 			`echo.yaml:13: /paths/~1run/post/requestBody/x-error/status: x-error: is [415,200]: expected status codes from 400 to 599`},
 		"status of no failure": {`sentinel: "[DONE]"`, "failure-status: [500, 200]",
 			`echo.yaml:9: /paths/~1run/post/x-stream/failure-status: x-stream: is [500,200]: expected status codes from 400 to 599`},
-		"order that is no boolean": {`sentinel: "[DONE]"`, `reorders: "yes"`,
+		"order that is not a boolean": {`sentinel: "[DONE]"`, `reorders: "yes"`,
 			`echo.yaml:9: /paths/~1run/post/x-stream/reorders: x-stream: is "yes": expected true or false`},
 		"refusal without a requirement": {"{requirement: echo.refused, status: [415, 400]}", "{status: [415, 400]}",
 			"echo.yaml:13: /paths/~1run/post/requestBody/x-error: x-error: has no requirement"},

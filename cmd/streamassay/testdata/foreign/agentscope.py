@@ -51,7 +51,7 @@ def read(handler):
         want(isinstance(ask.get(name), (str, type(None))), name + " is no text")
     for name in NUMBERS:
         want(ask.get(name) is None or number(ask[name]), name + " is no number")
-        want(ask.get(name) is None or name not in WHOLE or float(ask[name]).is_integer(), name + " is no whole number")
+        want(ask.get(name) is None or name not in WHOLE or float(ask[name]).is_integer(), name + " is not a whole number")
     n = ask.get("n", 1)
     want(n is None or number(n), "n is no number")
     want(n is None or 1 <= float(n) <= 5 or handler.broken == "any-n", "n is not from 1 to 5")
