@@ -110,7 +110,7 @@ func (t *Target) checkPrompts() error {
 		case slices.Contains(scenarioNames(t.scenarios()), name):
 			return fmt.Errorf("scenario %q sends no prompt (want one of %s)", name, strings.Join(known, ", "))
 		default:
-			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(known, ", "))
+			return fmt.Errorf("unknown scenario %q (want one of %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -181,7 +181,7 @@ func (f *backendFlag[T]) find() (kind backendKind[T], location string, err error
 				return k, "", f.usageError(errors.New("must be openai:BASE_URL (e.g. openai:http://127.0.0.1:8000/v1)"))
 			}
 		case strings.TrimSpace(rest) == "":
-			return k, "", f.usageError(fmt.Errorf("the part after %q is missing, want %s", name+":", f.syntax()))
+			return k, "", f.usageError(fmt.Errorf("nothing follows the colon; want %s", f.syntax()))
 		default:
 			location, valid = rest, true
 		}

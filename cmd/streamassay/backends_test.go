@@ -39,7 +39,7 @@ func TestOpenStateRefuses(t *testing.T) {
 		{"postgres://user:hunter2@host/db", "--state postgres://host/db: " + forms},
 		{"redis:user:hunter2@host", forms},
 		{"redis:", forms},
-		{"sqlite:", "the part after \"sqlite:\" is missing, want memory, sqlite:PATH"},
+		{"sqlite:", "nothing follows the colon; want memory, sqlite:PATH"},
 		{"sqlite:/no/such/place/s.db", "sqlite /no/such/place/s.db: no directory /no/such/place: create it first"},
 		{"redis://user:hunter2@host:port/db", forms},
 		{"redis://user:hunter2@%zz", forms},

@@ -54,7 +54,7 @@ ids. Only the flags --dialect, --json, --only and --skip apply to recordings; a 
 others are ignored.
 
 Both servers get the same requests, each of them twice (in two rounds). These are the requests
-of the scenarios (streamassay list scenarios) and, if both agents are "scripted", that is,
+of the scenarios (streamassay list scenarios) and, if the first prompt shows that both agents
 reply to test prompts as docs/prompts.md prescribes, of the first 16 combinations (ids
 combination-N, see --deep in streamassay run --help). What differs between two responses of one
 server to the same request (such as random text) is volatile and ignored. Also ignored are
@@ -99,9 +99,9 @@ SIGTERM. A conversation that only one side has, or that ended early for a reason
 	f := cmd.Flags()
 	d.addFlags(cmd, true)
 	f.StringArrayVar(&d.headerA, "header-a", nil,
-		"`'Name: value'` header to send to A only, besides those of --header (repeatable)")
+		"`'Name: value'` header to send to A only, in addition to those of --header (repeatable)")
 	f.StringArrayVar(&d.headerB, "header-b", nil,
-		"`'Name: value'` header to send to B only, besides those of --header (repeatable)")
+		"`'Name: value'` header to send to B only, in addition to those of --header (repeatable)")
 	f.BoolVar(&d.json, "json", false, "print JSON")
 	return cmd
 }

@@ -166,8 +166,9 @@ SIGINT, 143 by SIGTERM.`,
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
 				"`URL` forward requests to the server at URL (a "+asTarget+") and record each conversation (the exchanges of one "+
-					"thread; exchanges without a thread form another); needs exactly one --dialect; cannot be combined with FILEs or flags for "+
-					"mocking; "+redactedCredentials)
+					"thread; exchanges without a thread form another); needs exactly one --dialect; cannot be combined with FILEs, "+
+					"--watch, --check, --schema or --control, nor with flags that set defaults for all requests or concern the "+
+					"journal and expectations; "+redactedCredentials)
 			f.StringVar(&m.save, "save", "recordings",
 				"`DIR` directory for the recordings; existing files are kept: a new file whose name is taken gets a number; "+
 					"streamassay mock DIR replays the recordings")

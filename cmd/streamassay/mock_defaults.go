@@ -77,6 +77,9 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 			if i := strings.Index(message, " (want one of "); i >= 0 && strings.HasSuffix(message, " more)") {
 				message = message[:i] // too many to be of use
 			}
+			if strings.HasPrefix(message, "unknown fault ") {
+				return cfg, usageError("--fault: %s (streamassay list faults lists them)", message)
+			}
 			return cfg, usageError("--fault %.200q: %s; see streamassay list faults", text, message)
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)

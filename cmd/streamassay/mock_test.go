@@ -49,7 +49,7 @@ func TestMockBadFlags(t *testing.T) {
 		{"--clock noon", "--clock noon", "2026-01-01T00:00:00Z", exitUsage},
 		{"--pace fast", "--pace fast", "pace", exitUsage},
 		{"--pace {rate:-1}", "--pace", "rate", exitUsage},
-		{"--fault cutt", `--fault "cutt"`, "unknown fault", exitUsage},
+		{"--fault cutt", `--fault: unknown fault "cutt"`, "streamassay list faults lists them", exitUsage},
 		{"--fault abort;event=x", `--fault "abort;event=x"`, "event", exitUsage},
 		{"--fault=", "--fault is empty", "give it a value", exitUsage},
 		{"--addr localhost:4010 --control 127.0.0.1:4010", "--addr localhost:4010 and --control 127.0.0.1:4010",

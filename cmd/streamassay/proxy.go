@@ -40,7 +40,8 @@ judge the server with the checks of streamassay run when SIGINT or SIGTERM ends 
 The client is not judged; streamassay mock --expect-report does that.
 With a COMMAND, such as the tests of a client, the proxy runs it and judges the server when it
 has ended, even if COMMAND fails or a signal ends the proxy. COMMAND gets the base URL of the
-proxy, with the base path of the dialect, in the environment variable PROXY_URL.
+proxy, with the base path of the dialect (such as /api/v1/agent of runs), in the environment variable
+PROXY_URL.
 
 The exchanges of one thread form one conversation, in the order of their requests; all exchanges
 without a thread form another. As in streamassay lint, a requirement is reported as fulfilled
@@ -194,7 +195,8 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
 	cfg.SaveDefective, cfg.TrustFlags = true, []string{"--ca"}
 	if len(p.dialects) == 0 {
-		return cfg, usageError("proxy needs --dialect: that of the server (see streamassay list dialects)")
+		return cfg, usageError("proxy needs --dialect, the dialect of the server (see streamassay list dialects), "+
+			"and --upstream, its base URL")
 	}
 	if p.upstream == "" {
 		return cfg, usageError("proxy needs --upstream: the base URL of the server, e.g. http://127.0.0.1:8080")

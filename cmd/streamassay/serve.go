@@ -80,8 +80,8 @@ use), 5 internal error.`,
 			s.endpoint.addFlags(f)
 			f.StringVar(&s.basePath, "base", "", "`PATH` path below which everything is served (e.g. /v1/bots/b1)")
 			f.StringVar(&s.publicURL, "public-url", "",
-				"`URL` scheme, host and, if the proxy removes one, path prefix at which clients reach the server if it is "+
-					"behind a proxy; used in links")
+				"`URL` at which clients reach the server through a proxy: scheme, host and, if the proxy removes one, "+
+					"path prefix; used in links")
 		}},
 		{"Authentication", func(f *pflag.FlagSet) {
 			s.auth.addFlags(f)

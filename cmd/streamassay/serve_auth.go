@@ -28,7 +28,7 @@ type serverAuthFlags struct {
 // set.
 func (d *serverAuthFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil,
-		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable)")
+		"`NAME:TOKEN` user and bearer token, or @FILE with one NAME:TOKEN per line (repeatable; not with --jwks)")
 	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` key set (JWKS) that verifies tokens (JWT); the claim sub is the user")
 	flags.StringVar(&d.issuer, "jwks-issuer", "", "`NAME` required value of the claim iss of tokens (default: any)")
 	flags.StringVar(&d.audience, "jwks-audience", "", "`NAME` required member of the claim aud of tokens (default: any)")

@@ -12,7 +12,7 @@ func TestMiss(t *testing.T) {
 	known := []string{"reset", "abort", "text", "contains"}
 	for word, want := range map[string]string{
 		"abrot": "; did you mean abort?", "containz": "; did you mean contains?", "txt": "; did you mean text?",
-		"res": "; did you mean reset?", "elephant": " (want one of abort, contains, reset, text)", "": " (want one of abort, contains, reset, text)",
+		"tixt": "; did you mean text?", "best": " (want one of abort, contains, reset, text)", "res": "; did you mean reset?", "elephant": " (want one of abort, contains, reset, text)", "": " (want one of abort, contains, reset, text)",
 	} {
 		if got := Suggest(word, known); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)

@@ -30,7 +30,8 @@ the end of that time, the start of the run must arrive at least half of the rest
 delta.
 
 Three or more streams with deltas at intervals that are requested at the same time must not come one
-after the other, as if the server processed one request at a time.
+after the other, as if the server processed one request at a time. Where a request of its own starts
+the run, the server may queue runs, and this is not judged.
 
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
@@ -92,8 +93,9 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 // together. Streams were requested together if all of them were requested before the first one had
 // sent its last delta. The server violates the requirement if each stream sends its first delta
 // only after the previous stream has sent its last one. Groups of fewer than minTogether streams
-// are not judged. Neither are streams whose deltas took less than half of the time that the prompts
-// ask for, because a client that stalls may receive them one after the other.
+// are not judged. Neither are streams of runs that the server accepted before, in a response of
+// their own, because it may queue such runs; nor streams whose deltas took less than half of the
+// time that the prompts ask for, because a client that stalls may receive them one after the other.
 func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 	var group, slow []*completedStream // in the order of their first deltas
 	for i := range a.streams {
@@ -101,7 +103,8 @@ func judgeTogether(p *spec.Pass, a *conversationTimeline) {
 		n, interval, ok := scriptedDeltas(l.request)
 		span := time.Duration(n-1) * interval
 		isLong := ok && span >= minDeltaSpan && l.deltaCount == n && l.lastDelta.At-l.firstDelta.At >= span/2
-		if isLong && !a.exchanges.isCanceled(*l) {
+		_, isAccepted := a.requestedAt[runKey(l.request)] // accepted before the stream; the server may queue such runs
+		if isLong && !isAccepted && !a.exchanges.isCanceled(*l) {
 			slow = append(slow, l)
 		}
 	}

@@ -132,8 +132,8 @@ func TestInvalidFiles(t *testing.T) {
 	for name, c := range map[string]struct{ old, replacement, want string }{
 		"not YAML": {"components:\n", "components: [\n", "echo.yaml:37: not YAML: "},
 		"another version of OpenAPI": {"openapi: 3.2.0", "openapi: 3.0.3",
-			`echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is "3.0.3", want 3.2.0`},
-		"not OpenAPI": {"openapi: 3.2.0", "asyncapi: 3.0.0", "echo.yaml:1: /openapi: not an OpenAPI document of version 3.2: openapi is missing"},
+			`echo.yaml:1: /openapi: the document has OpenAPI version "3.0.3", want 3.2.0`},
+		"not OpenAPI": {"openapi: 3.2.0", "asyncapi: 3.0.0", "echo.yaml:1: /openapi: the version of OpenAPI is missing"},
 		"Swagger": {"openapi: 3.2.0", `swagger: "2.0"`,
 			"echo.yaml:1: /swagger: a Swagger 2.0 document: want an OpenAPI document of version 3.2 (openapi: 3.2.0)"},
 		"no version": {`, version: "1"`, "", "echo.yaml:2: /info: not valid OpenAPI: invalid info: value of version must be"},

@@ -25,12 +25,12 @@ func (d *Dialect) checkOpenAPI() error {
 	switch version := root.get("openapi"); {
 	case strings.HasPrefix(version.text(), "3.2."):
 	case has(root.object(), "openapi"):
-		return d.errorAt("/openapi", "not an OpenAPI document of version 3.2: openapi is %s, want 3.2.0",
+		return d.errorAt("/openapi", "the document has OpenAPI version %s, want 3.2.0",
 			displayValue(version.value))
 	case has(root.object(), "swagger"):
 		return d.errorAt("/swagger", "a Swagger 2.0 document: want an OpenAPI document of version 3.2 (openapi: 3.2.0)")
 	default:
-		return d.errorAt("/openapi", "not an OpenAPI document of version 3.2: openapi is missing, want 3.2.0")
+		return d.errorAt("/openapi", "the version of OpenAPI is missing, want openapi: 3.2.0")
 	}
 	if !has(root.object(), "info") {
 		return d.errorAt("/info", "not valid OpenAPI: info is missing (an object with title and version is required)")
