@@ -120,6 +120,13 @@ func cutTruncationNote(s string) (shown, note string) {
 	return s, ""
 }
 
+// truncatedBytes returns the number of bytes that were left out according to note, a note of
+// boundedText.
+func truncatedBytes(note string) (n int) {
+	_, _ = fmt.Sscanf(note, truncationMark+"%d", &n)
+	return n
+}
+
 // RequirementResults returns the result of each requirement of the catalogue, in the order of the
 // catalogue. Requirements that occur only in results, such as those of a check that a user added,
 // follow.

@@ -181,6 +181,9 @@ func urlArg(base, target string) string {
 		safe.WriteByte(c)
 	}
 	if name, ok := strings.CutPrefix(base, "$"); ok && isHeaderToken(name) && !strings.ContainsAny(name, "-.") {
+		if safe.Len() == 0 {
+			return `"` + base + `"`
+		}
 		return `"` + base + `"` + shellQuote(safe.String())
 	}
 	return shellQuote(replaceUnprintable(base) + safe.String())

@@ -103,7 +103,11 @@ func (f Finding) locationText() string {
 	if f.Event != nil {
 		s += fmt.Sprintf(", event %d", *f.Event)
 	}
-	if f.Line > 0 && (f.Event != nil || f.Line > 1 || f.Offset > 0 || f.Request == "") { // not about a complete body
+	switch {
+	case f.Line == 0 || f.Event == nil && f.Line == 1 && f.Offset == 0 && f.Request != "": // about a whole response
+	case f.Event == nil && f.Raw == "":
+		s += fmt.Sprintf(", end of the body (byte %d)", f.Offset)
+	default:
 		s += fmt.Sprintf(", line %d, byte %d", f.Line, f.Offset)
 	}
 	if f.Pointer != "" {

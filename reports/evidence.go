@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"net/http"
@@ -32,6 +33,10 @@ var relevantHeaders = []string{
 func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Operation = operationName(e.Operation, x.Request)
 	f.Request = RequestText(base, x.Request)
+	if tail, ok := bodyTail(x.Response.Body); e.Kind == spec.BodyEnd && ok {
+		f.Response = ResponseText(x.Response, false) + tail
+		return
+	}
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
@@ -68,7 +73,7 @@ func RequestText(base string, r spec.Request) string {
 		base = ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), targetBase(base, r.Target), shortValue(r.Target))
+	fmt.Fprintf(&b, "%s %s", shortValue(r.Method), cmp.Or(targetBase(base, r.Target)+shortValue(r.Target), "/"))
 	if who := principalNotes[r.Principal]; who != "" {
 		fmt.Fprintf(&b, " (%s)", who)
 	}
@@ -130,6 +135,20 @@ func shortValue(s string) string {
 		return fmt.Sprintf("(%d bytes)", len(s))
 	}
 	return boundedText([]byte(s), len(s))
+}
+
+// bodyTail returns a blank line followed by a note with the number of bytes left out, and by the last
+// lines of the body as text, at most maxBodyExcerpt bytes. It returns false if the body is no longer
+// than that, or if no line begins in these bytes: a part of a line may have a part of a secret,
+// which would not be redacted.
+func bodyTail(body []byte) (excerpt string, ok bool) {
+	if len(body) <= maxBodyExcerpt {
+		return "", false
+	}
+	_, tail, ok := bytes.Cut(body[len(body)-maxBodyExcerpt:], []byte("\n"))
+	tail = bytes.TrimLeft(tail, "\r\n")
+	excerpt = fmt.Sprintf("\n\n(%d bytes before)\n%s", len(body)-len(tail), boundedText(tail, maxBodyExcerpt))
+	return excerpt, ok && len(tail) > 0
 }
 
 // bodyExcerpt returns a blank line followed by the first maxBodyExcerpt bytes of the body as text,

@@ -195,9 +195,10 @@ func fullCommand(command string) string {
 }
 
 // displayLines splits raw into lines that are safe to print. Lines longer than width columns are
-// broken. If there are more than limit lines, the others are replaced by a note with the number of
-// their characters. If raw ends with a note of boundedText about omitted bytes, that note follows
-// as a line of its own, or becomes a part of the other note.
+// broken. If there are more than limit lines, those in the middle are replaced by a note with the
+// number of their characters. If raw ends with a note of boundedText about omitted bytes, the last
+// lines are replaced instead, and that note becomes a part of the other; it is a line of its own if
+// all lines of raw are shown.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string
@@ -208,21 +209,25 @@ func displayLines(raw string, width, limit int) []string {
 	} else if raw != "" {
 		lines = splitAtWidth(safeText(raw), width)
 	}
-	if len(lines) > limit {
-		left := 0
-		for _, l := range lines[limit:] {
-			left += len([]rune(l))
-		}
-		bytesToo := ")"
-		if note != "" {
-			bytesToo, note = " and "+strings.TrimPrefix(note, truncationMark), ""
-		}
-		lines = append(lines[:limit], fmt.Sprintf("… (%d more characters%s", left, bytesToo))
+	switch {
+	case len(lines) > limit+1: // a note in place of one line would save nothing
+	case note != "":
+		return append(lines, strings.TrimSpace(note))
+	default:
+		return lines
+	}
+	last := lines[len(lines)-limit/2:]
+	if note != "" {
+		last = nil
+	}
+	first, left := lines[:limit-len(last)], 0
+	for _, l := range lines[len(first) : len(lines)-len(last)] {
+		left += len([]rune(l))
 	}
 	if note != "" {
-		lines = append(lines, strings.TrimSpace(note))
+		return append(first, fmt.Sprintf("… (at least %d more bytes)", left+truncatedBytes(note)))
 	}
-	return lines
+	return slices.Concat(first, []string{fmt.Sprintf("… (%d more characters)", left)}, last)
 }
 
 // writeInconclusive writes the reasons why checks of the dialect have verdict v, which must be

@@ -210,8 +210,14 @@ func TestWrap(t *testing.T) {
 	if got := truncateText("世界abc", 5); got != "世界a … (2 more characters)" {
 		t.Errorf("clip: %q", got)
 	}
-	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters and 9 more bytes)" {
-		t.Errorf("rawLines: %q", got)
+	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|xxxxx|… (9 more bytes)" {
+		t.Errorf("one line more than the limit: %q", got)
+	}
+	if got := displayLines("a\nb\nc\nd\ne … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|b|c|… (at least 11 more bytes)" {
+		t.Errorf("a text whose end was left out: %q", got)
+	}
+	if got := displayLines("a\nb\nc\nd\nefg\nh", 10, 4); strings.Join(got, "|") != "a|b|… (2 more characters)|efg|h" {
+		t.Errorf("too many lines: %q", got)
 	}
 }
 

@@ -60,7 +60,8 @@ func parseBase(name, text string) (*url.URL, error) {
 	case u.Port() != "" && (port < 1 || port > 65535):
 		return fail("has port %s, which is out of range (1 to 65535)", u.Port())
 	case u.User != nil:
-		return fail("has a user name or password before the host (removed here): send credentials with --header 'Authorization: Basic …'")
+		return fail("has a user name or password before the host (removed here): " +
+			"send credentials with --header 'Authorization: Basic …'")
 	case u.RawQuery != "" || u.ForceQuery:
 		return fail("has a query (?…): a base URL is the prefix of the dialect's paths and has none")
 	case strings.Contains(text, "#"):

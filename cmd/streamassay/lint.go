@@ -60,9 +60,10 @@ response without its request is judged as if the request had been one for a run'
 requirements that depend on the request are not tested.
 Exchanges that request none of the dialect's operations, such as images in an HTTP archive, are
 not judged. If the recorded paths begin with a base path other than the dialect's own, such as
-/api/v1/agent of runs, first remove it with streamassay convert --base. If a file cannot be read or parsed, nothing is judged (exit code 2). If a
-recording ends in the middle of a response, it is judged as if the server had ended the
-response there, unless a .txtar says that the client did, or the member "curl_exit" of
+/api/v1/agent of runs, first remove it with streamassay convert --base. If a file cannot be
+read or parsed, nothing is judged (exit code 2). If a recording ends in the middle of a
+response, it is judged as if the server had ended the response there, unless a .txtar says that
+the client did, or the member "curl_exit" of
 NAME.request.json (beside method and path) is an exit code of curl that does, such as 28 (timeout).
 ` + wrapHelp("In reports, "+redactedCredentials) + `
 

@@ -26,7 +26,7 @@ var UploadTypeMatches = &spec.Check{
 		if sent, _ := x.request.Last(spec.InputFile); e.Kind == spec.AttachmentStored && sent.Type != "" {
 			media, _, _ := strings.Cut(e.Type, ";")
 			same := strings.EqualFold(strings.TrimSpace(media), sent.Type)
-			p.Judge(e, same, "got media type %q; expected %q, as uploaded", e.Type, sent.Type)
+			p.Judge(e, same, "the reply has the media type %q; expected %q, as uploaded", e.Type, sent.Type)
 		}
 	}),
 }
@@ -166,14 +166,15 @@ and responses with status 429 or 503.`,
 }
 
 // describeSize describes the size of got, the body of a response, for the message of a finding.
-// The expected body is file. The result is "these bytes" if the two are equal, "as many other
-// bytes" if only their lengths are equal, and otherwise the length of got, such as "12 bytes".
+// The expected body is file. The result is "these bytes" if the two are equal, "as many
+// bytes, but different ones" if only their lengths are equal, and otherwise the length of got, such
+// as "12 bytes".
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
 		return "these bytes"
 	case len(got) == len(file):
-		return "as many other bytes"
+		return "as many bytes, but different ones"
 	}
 	return pluralize(len(got), "byte")
 }

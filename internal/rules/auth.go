@@ -181,7 +181,7 @@ var otherCaseWatch = eachExchange(func(p *spec.Pass) func(exchange) {
 				if !x.satisfies(refusal) {
 					first.Requirement = refusal.Requirement
 					p.Judge(first, false,
-						"another user's request with the thread id in other letter case returned events of the run; expected %s",
+						"another user's request with the thread id in different letter case returned events of the run; expected %s",
 						DescribeRefusal(refusal))
 				}
 			}
@@ -215,7 +215,7 @@ Otherwise, a server that returns no histories would pass by accident.`,
 						e = x.reply
 					}
 					p.Judge(e, !leaks,
-						"another user's request for the latest history returned thread %q of the primary user; expected only own threads",
+						"another user's request for the latest history returned thread %q of the primary user; expected only threads of the user who sends the request",
 						x.reply.Thread)
 				}
 			}

@@ -22,7 +22,7 @@ Later chunks may leave out both, because they belong to the message or call that
 			key, named := pairKeyOf(e)
 			switch {
 			case e.IsChunk && !named:
-				p.Judge(e, false, "%s has no id while no %s is open in chunks; expected the id in the first chunk",
+				p.Judge(e, false, "%s has no id, although no %s sent in chunks is open; expected the id in the first chunk",
 					displayName(e), key.noun())
 			case e.Implied && e.Kind == spec.ToolStart:
 				p.Judge(e, e.Name != "", "first chunk of call %q has no tool name; expected the name", e.Call)

@@ -83,7 +83,8 @@ of another type, such as an image, had a value while it was in progress, the eve
 	Watch: eachContentEnd(func(p *spec.Pass, e spec.Event, joined, value string) {
 		switch isPart := e.Text != joined && strings.Contains(joined, e.Text); {
 		case joined != "" && e.Type != "" && e.Type != "text":
-			p.Judge(e, false, "text deltas join to %s, but the content is completed with the type %q; expected a completed text",
+			p.Judge(e, false,
+				"text deltas join to %s, but the content is completed with the type %q; expected the type text, with that text",
 				quoteStart(joined), e.Type)
 		case joined != "" && e.Text == "":
 			p.Judge(e, false, "deltas join to %s, but the completed content has no value; expected them to be equal",
@@ -168,7 +169,7 @@ by content.all-end. The parts of a message that was not completed are not judged
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && e.Status == "completed":
 				n := len(slots[e.Message])
 				p.Judge(e, len(e.Parts) <= n,
-					"message %q has %s, but events of their own were sent for %d; expected each to be completed by such an event",
+					"message %q lists %s, but content events were sent for %d; expected an event that completes each part",
 					e.Message, pluralize(len(e.Parts), "content part"), n)
 				for _, s := range slots[e.Message] {
 					s.judged = true

@@ -34,7 +34,7 @@ var ErrorSaysFailed = &spec.Check{
 	Doc: "a run that fails is reported as failed, neither as canceled nor as rejected",
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if f := a.failure; a.isToFail() && f.Kind == spec.RunError && f.Status != "" {
-			p.Judge(f, f.Status == "failed", "the prompt asked the run to fail, and it has status %s; expected failed", f.Status)
+			p.Judge(f, f.Status == "failed", "the prompt asked the run to fail, but it has status %s; expected failed", f.Status)
 		}
 	}),
 }

@@ -320,7 +320,7 @@ var (
 		"an earlier day exists if a history reports one", "true",
 		func(p *spec.Pass, day string, earlier spec.Event) {
 			p.Judge(earlier, earlier.Day != "",
-				"history of %s reports earlier days, but the history before it names no day; expected an earlier day", day)
+				"history of %s reports earlier days, but the history before it has no day; expected an earlier day", day)
 		})
 	NoMoreDaysExist = moreCheck("history.no-more-is-there",
 		"no earlier day exists if a history reports none", "false",
@@ -368,7 +368,7 @@ A history without a day has no messages, and there are no earlier days.`,
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *runsAndHistories, _ *exchange, page spec.Event) {
 		if page.Day == "" && page.HasMore == "true" {
 			p.Judge(page, false,
-				"history names no day although it reports earlier days with messages; expected the latest of those days")
+				"history has no day, but reports earlier days with messages; expected the latest of those days")
 		}
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {

@@ -95,10 +95,12 @@ second after the end of the stream, the stream is judged by cancel.run-ends inst
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		exchanges := exchangesOf(p)
 		var unfinished []completedStream // streams without a terminal event
+		order := map[int]string{}        // by index of the exchange: " last" if the stream has several runs
 		p.AtEnd(func() {
 			for _, f := range unfinished {
 				if !exchanges.isThreadCanceled(f) {
-					p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
+					p.Judge(f.bodyEnd, false, "stream closed before the%s run's terminal event",
+						order[f.request.Exchange])
 				}
 			}
 		})
@@ -114,8 +116,11 @@ second after the end of the stream, the stream is judged by cancel.run-ends inst
 				switch {
 				case isTerminal(e):
 					ended = true
-				case e.Kind == spec.RunStart: // a second run has an end of its own
-					ended = false
+				case e.Kind == spec.RunStart:
+					if ended {
+						order[e.Exchange] = " last"
+					}
+					ended = false // a second run has an end of its own
 				case !isCleanEnd(e) && !isBrokenTransfer(e):
 				case ended:
 					p.Judge(e, true, "")

@@ -146,7 +146,7 @@ The first status of a message must not be in progress or ended.`,
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
 			p.Judge(e, e.Kind.Phase() == "start",
-				"first status event of %s is %s; expected its start", messageName(e.Message), displayName(e).quoted())
+				"first status event of %s is %s; expected the one that starts it", messageName(e.Message), displayName(e).quoted())
 		}
 	}),
 }
@@ -205,7 +205,7 @@ var MessageAppears = &spec.Check{
 			case isCleanEnd(e):
 				for _, id := range order {
 					p.Judge(*named[id], known[id],
-						"%s names message %q; expected that message in the stream", displayName(*named[id]), id)
+						"%s names message %q, which is not in the stream; expected that message before the end", displayName(*named[id]), id)
 				}
 			}
 		}

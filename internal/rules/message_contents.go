@@ -38,7 +38,7 @@ var MessageContentEquals = &spec.Check{
 				if !same {
 					repeated, streamed = quotePairs(got, want)
 				}
-				p.Judge(e, same, "%s repeats the contents %s; expected %s, as they were streamed",
+				p.Judge(e, same, "%s lists the contents %s; expected %s, as they were streamed",
 					displayName(e), repeated, streamed)
 				delete(contents, e.Message)
 			}

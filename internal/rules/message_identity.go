@@ -81,7 +81,7 @@ own request chooses the id, or contains it anywhere else.`,
 				seen = true
 				isAsked := bytes.Contains(request.Raw, []byte(quoteJSON(e.Run)))
 				if len(used) > 0 && !isAsked {
-					p.Judge(e, !used[e.Run], "run has the id %q, which an earlier run has; expected a new id", e.Run)
+					p.Judge(e, !used[e.Run], "run has the id %q, which an earlier run already has; expected a new id", e.Run)
 				}
 				used[e.Run] = true
 			}

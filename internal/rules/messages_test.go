@@ -20,7 +20,7 @@ func TestMessages(t *testing.T) {
 		{"run-bad-first-event", "run.comes-first", `first event is message (status created); expected one about the run`},
 		{"run-bad-after-end", "run.end-is-last", `event "CUSTOM" comes after the run's terminal event; expected no event after it`},
 		{"run-bad-after-done", "done.is-last", `event "text" comes after event "[DONE]"; expected no event after it`},
-		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message (status in_progress); expected its start`},
+		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message (status in_progress); expected the one that starts it`},
 		{"content-bad-completed-twice", "content.ends-once", `event content (status completed, type text) comes after content 0 of message "m1" was completed; expected no further event of it`},
 		{"content-bad-joins", "delta.joins-to-whole", `deltas join to "Hi", but the completed text is "Ho"; expected them to be equal`},
 		{"content-bad-joins-long", "delta.joins-to-whole", `deltas join to …"` + strings.Repeat("é", 20) + `x` + strings.Repeat("é", 19) + `"… (141 bytes, first difference at byte offset 100), ` +

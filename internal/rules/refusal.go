@@ -251,7 +251,8 @@ func (d *operationResponses) observe(p *spec.Pass, x exchange) {
 		return
 	}
 	unrelated := isRequestIndependentStatus(x.status()) || x.status() == 409 && x.threadBusy ||
-		x.status() == 0 && len(x.request.Raw) > largeRequestBytes || isAbandoned(x.bodyEnd) && !x.hasContent
+		x.status() == 0 && len(x.request.Raw) > largeRequestBytes ||
+		isAbandoned(x.bodyEnd) && !x.hasContent
 	switch {
 	case unrelated:
 		return

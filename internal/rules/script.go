@@ -141,7 +141,7 @@ func (a *assembledRun) describeFailure() string {
 // they ask for. ScriptReasoning and ScriptReasoningApart are about the same prompt. Each of the
 // other checks is about a different prompt.
 var (
-	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
+	ScriptText = scriptCheck("text", "asked for a text, the server sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
 			for _, s := range a.messages {
@@ -156,10 +156,10 @@ var (
 			a.judgeRoles(p)
 		})
 
-	ScriptEmpty = scriptCheck("empty", "asked for no text, a target finishes the run without text",
+	ScriptEmpty = scriptCheck("empty", "asked for no text, the server finishes the run without text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeText(p, "") })
 
-	ScriptMessages = scriptCheck("messages", "asked for two messages, a target sends \"one\" and \"two\"",
+	ScriptMessages = scriptCheck("messages", "asked for two messages, the server sends \"one\" and \"two\"",
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			texts, want := a.texts(false), []string{"one", "two"}
 			got, expected := quotePairs(texts, want)
@@ -167,7 +167,7 @@ var (
 				"got messages %s%s; expected %s%s", got, a.describeEnd(), expected, a.expectedEnd())
 		})
 
-	ScriptContents = scriptCheck("contents", "asked for a text and an image, a target sends both",
+	ScriptContents = scriptCheck("contents", "asked for a text and an image, the server sends both",
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			var types []string
 			hasImage := false
@@ -189,7 +189,7 @@ var (
 				"got %s and %s%s; expected %s and content of type image%s", got, others, a.describeEnd(), expected, a.expectedEnd())
 		})
 
-	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
+	ScriptReasoning = scriptCheck("reasoning", "asked to reason, the server sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			got, expected := a.quoteText(words)
 			p.Judge(a.firstDifference(words, false), a.hasText(words),
@@ -197,7 +197,7 @@ var (
 		})
 
 	ScriptReasoningApart = &spec.Check{
-		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends its reasoning separately and before the text",
+		ID: "script.reasoning-apart", Doc: "asked to reason, the server sends its reasoning separately and before the text",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := strings.Join(a.texts(true), "")
@@ -213,19 +213,19 @@ var (
 		}).Watch,
 	}
 
-	ScriptTool = scriptCheck("tool", "asked to call its tool, a target sends the call, its result and a text",
+	ScriptTool = scriptCheck("tool", "asked to call its tool, the server sends the call, its result and a text",
 		func(p *spec.Pass, a *assembledRun, words string) { a.judgeToolCalls(p, 1, words) })
 
-	ScriptTools = scriptCheck("tools", "asked for two tool calls, a target sends both, their results and a text",
+	ScriptTools = scriptCheck("tools", "asked for two tool calls, the server sends both, their results and a text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeToolCalls(p, 2, "") })
 
-	ScriptSlow = scriptCheck("slow", "asked for slow deltas, a target sends a text, and no delta too early",
+	ScriptSlow = scriptCheck("slow", "asked for slow deltas, the server sends a text, and no delta too early",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			judgeHasText(p, a, words)
 			a.judgeDeltaTimes(p, words)
 		})
-	ScriptMany  = scriptCheck("many", "asked for many deltas, a target sends a text", judgeHasText)
-	ScriptLarge = scriptCheck("large", "asked for a large delta, a target sends at least that much text",
+	ScriptMany  = scriptCheck("many", "asked for many deltas, the server sends a text", judgeHasText)
+	ScriptLarge = scriptCheck("large", "asked for a large delta, the server sends at least that much text",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			want, err := strconv.Atoi(words)
 			if err == nil {
@@ -235,13 +235,13 @@ var (
 		})
 
 	ScriptIdle = scriptCheck("idle",
-		"asked to be idle for a time, a target sends no event in that time, and \"done\" afterwards",
+		"asked to be idle for a time, the server sends no event in that time, and \"done\" afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, "done")
 			a.judgeIdleTime(p, words)
 		})
 
-	ScriptError = scriptCheck("error", "asked to fail, a target fails before any content with the requested message",
+	ScriptError = scriptCheck("error", "asked to fail, the server fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail before any content")
 			if a.failure.Kind != "" { // neither a broken transfer nor a status carries a message
@@ -250,7 +250,7 @@ var (
 			}
 		})
 
-	ScriptErrorMid = scriptCheck("error-mid", "asked to fail midway, a target fails with the requested message",
+	ScriptErrorMid = scriptCheck("error-mid", "asked to fail midway, the server fails with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail after some content")
 			if a.failure.Kind != "" {
@@ -263,7 +263,7 @@ var (
 // fails.
 var ScriptErrorMidHasText = &spec.Check{
 	ID: "script.error-mid-says",
-	Doc: `asked to fail midway, a target sends text before it fails
+	Doc: `asked to fail midway, the server sends text before it fails
 
 No requirement names this check if the dialect allows a server to lose text when a run fails.`,
 	Watch: scriptCheck("error-mid", "", func(p *spec.Pass, a *assembledRun, _ string) {
@@ -324,7 +324,7 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	a.judgeCalls(p, n, "lookup", args)
 	for _, u := range a.toolCalls {
 		p.Judge(a.endEvent(), u.hasResult || u.inSnapshot,
-			"call %q%s has no result; expected one in the stream", u.id, ofTool(u.name))
+			"call %q%s has no result; expected one in the same stream", u.id, ofTool(u.name))
 	}
 	where := ""
 	switch {
@@ -335,7 +335,7 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	}
 	hasText := a.hasSpokenSince || a.hasSpoken && a.streamedBy.Facts().Promised.MayReorder
 	p.Judge(a.endEvent(), hasText && a.isSuccessful(),
-		"got %s%s%s; expected a text after the tool result, and a successful end", a.describeText(), where, a.describeEnd())
+		"got %s%s%s; expected a text after the tool results, then a successful end", a.describeText(), where, a.describeEnd())
 }
 
 // judgeCalls judges whether the run succeeded and has n tool calls, all of them of the given tool.
@@ -370,13 +370,13 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 }
 
-// ofTool returns " of " followed by name, the name of a tool, for the message of a finding. It
+// ofTool returns " of the tool " followed by name, the name of a tool, for the message of a finding. It
 // returns "" if name is "".
 func ofTool(name string) string {
 	if name == "" {
 		return ""
 	}
-	return " of " + name
+	return " of the tool " + name
 }
 
 // toolName returns name, the name of a tool, for use in the message of a finding. If name is "",

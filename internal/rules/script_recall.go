@@ -11,7 +11,7 @@ import (
 // repeats that prompt.
 var ScriptRecall = &spec.Check{
 	ID: "script.recall",
-	Doc: `asked to recall, a target repeats the previous prompt of the conversation
+	Doc: `asked to recall, the server repeats the previous prompt of the conversation
 
 If the dialect has thread ids, the history is on the server, and the client may send only the new
 message. It is unknown whether the server has stored the prompts of another user, of runs that have
@@ -55,7 +55,7 @@ the server has repeated a prompt of another such request before.`,
 // answers "nothing". Any other answer might reveal a prompt of another thread.
 var ScriptIsolated = &spec.Check{
 	ID: "script.isolated",
-	Doc: `asked to recall in a new conversation, a target answers "nothing"
+	Doc: `asked to recall in a new conversation, the server answers "nothing"
 
 The conversation is new if the thread id in the request was not used before. If the request names no
 thread, the thread id in the response must be new.`,

@@ -31,7 +31,7 @@ func (a *assembledRun) judgeSilenceAfterCalls(p *spec.Pass) {
 // that the request offers.
 var ScriptClientTool = &spec.Check{
 	ID: "script.client-tool",
-	Doc: `asked to call the client tool, a target calls it with the requested arguments
+	Doc: `asked to call the client tool, the server calls it with the requested arguments
 
 Text may come before the call. Only white space may follow it, because the run must then end.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
@@ -50,7 +50,7 @@ Text may come before the call. Only white space may follow it, because the run m
 // result in its text.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
-	Doc:   "given the result of the client tool, a target repeats it in its text",
+	Doc:   "given the result of the client tool, the server repeats it in its text",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if results := a.toolResults(); len(results) == 1 {
@@ -64,7 +64,7 @@ var ScriptClientResult = &spec.Check{
 // repeats all of them in its text.
 var ScriptClientResults = &spec.Check{
 	ID: "script.client-tool-results",
-	Doc: `given several results of client tools in one request, a target repeats all of them in its text
+	Doc: `given several results of client tools in one request, the server repeats all of them in its text
 
 The text has them in the order of the request, or in that of the calls.`,
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
@@ -136,7 +136,7 @@ func textInParts(text string, texts []string, got string) string {
 // requested payload.
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
-	Doc:   "asked for an interrupt, a target sends one with the requested payload",
+	Doc:   "asked for an interrupt, the server sends one with the requested payload",
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: scriptCheck("interrupt", "", func(p *spec.Pass, a *assembledRun, payload string) {
 		got, with, evidence := "", "", a.endEvent()
@@ -160,7 +160,7 @@ var ScriptInterrupt = &spec.Check{
 // the answer in its text.
 var ScriptResume = &spec.Check{
 	ID: "script.resume",
-	Doc: `resumed after an interrupt, a target repeats the payload of the answer in its text
+	Doc: `resumed after an interrupt, the server repeats the payload of the answer in its text
 
 An answer that has a status and no payload, such as one that cancels, is not judged.`,
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},

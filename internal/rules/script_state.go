@@ -61,7 +61,7 @@ func (a *assembledRun) state() (text string, err error) {
 var (
 	ScriptState = &spec.Check{
 		ID: "script.state",
-		Doc: `asked to change the state, a target sends the state of the request and a delta for each patch
+		Doc: `asked to change the state, the server sends the state of the request and a delta for each patch
 
 The state may have members that the request does not have. In a new thread, however, it must not have
 a member that the state of another thread had with the same value, at the start or at the end of a run.
@@ -98,7 +98,7 @@ a run with 64 or more events about the state.`,
 	}
 	ScriptSteps = &spec.Check{
 		ID: "script.steps",
-		Doc: `asked for steps, a target sends the steps "one" and "two", each with a message that is its name
+		Doc: `asked for steps, the server sends the steps "one" and "two", each with a message that is its name
 
 A run without these two messages is not judged, because the target does not know the prompt.`,
 		Needs: []spec.Kind{spec.StepStart, spec.StepEnd},

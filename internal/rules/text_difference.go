@@ -83,7 +83,7 @@ func quotePairs(got, want []string) (quotedGot, quotedWant string) {
 		if n := len(texts) - len(items); n > 0 {
 			items = append(items, fmt.Sprintf("… (%d more)", n))
 		}
-		return "[" + strings.Join(items, " ") + "]"
+		return "[" + strings.Join(items, ", ") + "]"
 	}
 	return list(gotItems, got), list(wantItems, want)
 }

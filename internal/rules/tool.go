@@ -178,7 +178,7 @@ var ToolIDsUnique = &spec.Check{
 				key := callKey{request.Thread, e.Call}
 				before, ok := used[key]
 				fresh := !startedHere[e.Call] && (!ok || before == streamID) // a second stream of the same run repeats its calls
-				p.Judge(e, fresh, "got a second call with the id %q; expected a new id for each call", e.Call)
+				p.Judge(e, fresh, "call has the id %q, which an earlier call already has; expected a new id for each call", e.Call)
 				used[key] = streamID
 				startedHere[e.Call] = true
 			}

@@ -31,7 +31,7 @@ earlier exchange contains: the server may know that run although it was not reco
 				case isCleanEnd(e) && !exchanges.current.unaskedAnswer:
 					for _, result := range results {
 						p.Judge(*result, exchanges.asked.hasCall(request, result.Call),
-							"got a result for call %q, which was not made; expected a result for a call", result.Call)
+							"got a result for call %q, which was not made; expected results only for calls that were made", result.Call)
 					}
 				}
 			}
