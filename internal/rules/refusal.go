@@ -206,8 +206,8 @@ of them.
 
 Responses that may have nothing to do with the violation are not judged: the statuses 401, 429 and
 503, the status 409 while another run of the thread is active, and a missing response to a request
-of more than one MiB or to a request that the client gave up. A wrong refusal with status 403, 404, 409 or 410 counts only if the server
-accepted a valid request for the same thread before.`,
+of more than one MiB or to a request that the client gave up. A wrong refusal with status 403, 404,
+409 or 410 counts only if the server accepted a valid request for the same thread before.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationResponses{}
 		return func(x exchange) {
