@@ -22,7 +22,10 @@ type Scenario struct {
 	Capability string
 	// Required is true if the dialect's document requires the capability. A target then promises
 	// it, unless [Target.LackedCapabilities] contains it.
-	Required       bool
+	Required bool
+	// ClaimedByName is true if a target claims the capability only by its name, and not by "all",
+	// because a scripted target need not know the prompt of the scenario.
+	ClaimedByName  bool
 	Templates      []string    // templates that the dialect must have
 	UnlessTemplate string      // template that the dialect must not have; "" if none
 	Kinds          []spec.Kind // kinds of events that the dialect must have
@@ -133,6 +136,12 @@ func (s Scenario) needing(kinds ...spec.Kind) Scenario {
 	return s
 }
 
+// claimedByName returns a copy of s with the field ClaimedByName set.
+func (s Scenario) claimedByName() Scenario {
+	s.ClaimedByName = true
+	return s
+}
+
 // Scenarios returns all scenarios of this package, in the order in which [Run] returns their
 // results. It does not return generated sequences and combinations.
 func Scenarios() []Scenario {
@@ -185,9 +194,11 @@ var singleUserScenarios = []Scenario{
 	},
 	{
 		Name: "state", Doc: "a state that the client has, and changes of it", Templates: []string{"state"},
-		Kinds: []spec.Kind{spec.StateSnapshot, spec.StateDelta}, Run: runState,
+		Kinds: []spec.Kind{spec.StateSnapshot, spec.StateDelta}, ClaimedByName: true,
+		ExpectedChecks: []string{"script.state"}, Run: runState,
 	},
-	singlePrompt("steps", "", "two steps with a message each").needing(spec.StepStart, spec.StepEnd),
+	singlePrompt("steps", "", "two steps with a message each", "script.steps").
+		needing(spec.StepStart, spec.StepEnd).claimedByName(),
 	{
 		Name: "slow", Doc: "deltas some time apart, on a connection that had a reply before", Templates: promptTemplates,
 		ExpectedChecks: []string{"wire.flushes"},

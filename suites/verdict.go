@@ -159,7 +159,8 @@ func (t *Target) isPromised(s Scenario) bool {
 	if _, isPrompt := naturalPrompts[s.Name]; isPrompt && t.PromptStyle == NaturalPrompts {
 		return false
 	}
-	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
+	isInAll := !s.ClaimedByName && slices.Contains(t.ClaimedCapabilities, "all")
+	return isInAll || slices.Contains(t.ClaimedCapabilities, s.capabilityName())
 }
 
 // adjustVerdict changes the verdict of r, a check result of p, in the first of these cases that

@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"iter"
@@ -284,6 +285,32 @@ func TestPromises(t *testing.T) {
 		target := suites.Target{Dialect: d, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, LackedCapabilities: []string{lacking}}
 		if err := target.Check(); err == nil || !strings.Contains(err.Error(), lacking) {
 			t.Errorf("lacks %q: %v", lacking, err)
+		}
+	}
+}
+
+// TestClaimedByName checks that an agent that does not know the prompt for steps fails if its target
+// claims steps, but not if the target claims "all".
+func TestClaimedByName(t *testing.T) {
+	d, err := dialect.Open("agui")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := reference.New(d, reference.Scripted, reference.Config{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		body = bytes.ReplaceAll(body, []byte("conformance:steps"), []byte("conformance:text no steps"))
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		h.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	for claimed, want := range map[string]spec.Verdict{"all": spec.Silent, "steps": spec.Failed} {
+		target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text", "steps"}, ClaimedCapabilities: []string{claimed}}
+		if _, verdicts := played(t, target, srv.URL); verdicts["agui.scripted.steps"] != want {
+			t.Errorf("%s is claimed: agui.scripted.steps is %v, want %v", claimed, verdicts["agui.scripted.steps"], want)
 		}
 	}
 }
