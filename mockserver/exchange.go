@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/streamassay/streamassay/internal/journal"
 	"github.com/streamassay/streamassay/internal/vary"
@@ -118,13 +119,20 @@ const maxVariations = 256
 func (x *requestState) recordHead(status int, header http.Header) {
 	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{
-			Test: x.scope.id, Seed: x.seed, At: x.server.clock.Now(),
+			Test: x.scope.id, Seed: x.seed, At: x.server.clock.Now(), Path: requestedPath(x.request),
 			Request: spec.Request{
 				Method: x.request.Method, Target: x.request.URL.RequestURI(), Header: fields(x.request.Header),
 			},
 		})
 	}
 	x.entry.HeadSent(status, header)
+}
+
+// requestedPath returns the path of the URL that the client requested, with the base path of the
+// dialect and in the form in which the client sent it.
+func requestedPath(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	return path
 }
 
 // fields returns the header h as a list with one field for each value. Values of the same name keep

@@ -25,7 +25,8 @@ func (s *Server) intercept(
 	base := ex.seed
 	ex.seed = s.requestSeed(base, ex.scope.id, h.Request.Method, h.Request.Target, h.Request.Body, h.Event.Cursor)
 	ex.entry = s.journal.Open(journal.ExchangeStart{
-		Dialect: h.Dialect.Name, Op: h.OperationKind, Test: ex.scope.id, Seed: base, Request: h.Request, At: s.clock.Now(),
+		Dialect: h.Dialect.Name, Op: h.OperationKind, Test: ex.scope.id, Seed: base, Request: h.Request,
+		Path: requestedPath(r), At: s.clock.Now(),
 	})
 	if h.OperationKind == "run" && h.Event.Thread == "" {
 		h.Event.Thread = ex.newID()

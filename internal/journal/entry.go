@@ -13,12 +13,13 @@ import (
 // An ExchangeStart describes an exchange that begins. The journal may keep a reference to
 // Request.Body, so the caller must not modify it afterwards.
 type ExchangeStart struct {
-	Dialect string // name, such as "runs@2026-04"; "": the request belongs to no dialect
-	Op      string // kind of the operation, such as "run" or "listen"; "": the request matches no operation
-	Test    string // id of the test; "": the request names no test
-	Request spec.Request
-	At      time.Time // time by the mock's clock; zero: now
-	Seed    uint64    // seed from which the mock derives its random choices for the request
+	Dialect string       // name, such as "runs@2026-04"; "": the request belongs to no dialect
+	Op      string       // kind of the operation, such as "run" or "listen"; "": the request matches no operation
+	Test    string       // id of the test; "": the request names no test
+	Request spec.Request // its target is below the base path of the dialect
+	Path    string       // complete path of the URL that the client requested
+	At      time.Time    // time by the mock's clock; zero: now
+	Seed    uint64       // seed from which the mock derives its random choices for the request
 }
 
 // An EndReason is the reason why an exchange ended.

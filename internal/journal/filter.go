@@ -22,7 +22,7 @@ type Filter struct {
 	Dialect  string        `json:"dialect" yaml:"dialect"` // name of a dialect or of a family
 	Op       string        `json:"op" yaml:"op"`           // kind of the operation, such as "run"
 	Method   string        `json:"method" yaml:"method"`
-	Path     string        `json:"path" yaml:"path"` // path without the query, or a pattern for path.Match
+	Path     string        `json:"path" yaml:"path"` // path of the URL, or of the operation, without the query; or a pattern for path.Match
 	Status   StatusPattern `json:"status" yaml:"status"`
 	Test     *string       `json:"test" yaml:"-"`            // id of the test; "": exchanges of no test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`     // id of the conversation
@@ -121,8 +121,7 @@ func (f Filter) mismatches(s *recordedExchange) (all []string) {
 	miss(f.Op == "" || f.Op == s.op, "op", s.op)
 	miss(f.Method == "" || strings.EqualFold(f.Method, s.method), "method", s.method)
 	target, _, _ := strings.Cut(s.target, "?")
-	matches, _ := path.Match(f.Path, target)
-	miss(f.Path == "" || f.Path == target || matches, "path", target)
+	miss(f.Path == "" || matchesPath(f.Path, target) || matchesPath(f.Path, s.path), "path", cmp.Or(s.path, target))
 	status, want := strconv.Itoa(s.status), string(f.Status)
 	miss(want == "" || want == status || strings.EqualFold(want, status[:1]+"XX"), "status", status)
 	miss(!f.onlySuccess || s.status >= 200 && s.status < 300, "status", status)
@@ -139,6 +138,12 @@ func (f Filter) mismatches(s *recordedExchange) (all []string) {
 		all = append(all, "it was received earlier")
 	}
 	return all
+}
+
+// matchesPath reports whether the path is pattern, or matches it as in [path.Match].
+func matchesPath(pattern, requested string) bool {
+	matches, _ := path.Match(pattern, requested)
+	return matches || pattern == requested
 }
 
 // selectEntries returns references to the exchanges that match f, sorted by id. It ignores the

@@ -124,7 +124,10 @@ func TestFilters(t *testing.T) {
 	e.Matched("hello", nil)
 	e.HeadSent(422, nil)
 	e.Close(ClientLeft)
-	open := j.Open(ExchangeStart{Dialect: "agkit@0.0.10", Op: "listen", Request: spec.Request{Method: "GET", Target: "/threads/1/events"}})
+	open := j.Open(ExchangeStart{
+		Dialect: "agkit@0.0.10", Op: "listen", Path: "/base/threads/1/events",
+		Request: spec.Request{Method: "GET", Target: "/threads/1/events"},
+	})
 	for _, c := range []struct {
 		name string
 		f    Filter
@@ -138,6 +141,7 @@ func TestFilters(t *testing.T) {
 		{"method", Filter{Method: "get"}, "[3]"},
 		{"path", Filter{Path: "/runs"}, "[1 2]"},
 		{"path pattern", Filter{Path: "/threads/*/events"}, "[3]"},
+		{"path of the URL", Filter{Path: "/base/threads/1/events"}, "[3]"},
 		{"status", Filter{Status: "422"}, "[2]"},
 		{"class", Filter{Status: "2xx"}, "[1]"},
 		{"test", Filter{Test: &one}, "[1]"},

@@ -37,6 +37,7 @@ type exchangeData struct {
 	dialect, op, test string
 	seed              uint64
 	method, target    string
+	path              string // complete path of the URL that the client requested
 	requestHeader     spec.Header
 	body              []byte           // the beginning of the request body
 	bodySize          int              // size of the complete request body
@@ -138,6 +139,7 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
 	s.method, s.target = o.Request.Method, s.redact(redact.RedactTarget(o.Request.Target, names.Contains))
+	s.path = s.redact(redact.RedactTarget(o.Path, names.Contains))
 	s.requestHeader = slices.Clone(o.Request.Header)
 	for i, f := range s.requestHeader {
 		value := s.redact(names.redactValue(f.Name, f.Value))
@@ -148,7 +150,7 @@ func (s *recordedExchange) begin(names *secretNames, o ExchangeStart, maxBody in
 	if len(s.body) > maxBody {
 		s.body = bytes.Clone(s.body[:maxBody])
 	}
-	s.otherBytes += int64(cap(s.body) + len(s.target))
+	s.otherBytes += int64(cap(s.body) + len(s.target) + len(s.path))
 }
 
 // reset clears the data, so that s can hold another exchange. It keeps slices for reuse, unless
