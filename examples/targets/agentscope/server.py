@@ -166,4 +166,4 @@ if __name__ == "__main__":
         async for item in reply(Conversation(request)):
             yield item
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+    uvicorn.run(app, host="127.0.0.1", port=port, access_log=False)

@@ -150,4 +150,4 @@ if __name__ == "__main__":
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
     app = FastAPI()
     app.include_router(AGUI(agent=agent).get_router())
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+    uvicorn.run(app, host="127.0.0.1", port=port, access_log=False)

@@ -157,4 +157,4 @@ async def run_agent(request):
 
 if __name__ == "__main__":
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
-    uvicorn.run(Starlette(routes=[Route("/agent", run_agent, methods=["POST"])]), host="127.0.0.1", port=port, log_level="warning")
+    uvicorn.run(Starlette(routes=[Route("/agent", run_agent, methods=["POST"])]), host="127.0.0.1", port=port, access_log=False)
