@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,10 +28,6 @@ If a scripted target was asked to be idle, and the stream was requested at least
 the end of that time, the start of the run must arrive at least half of the rest of it before the first
 delta.
 
-Three or more streams with deltas at intervals that are requested at the same time must not come one
-after the other, as if the server processed one request at a time. Where a request of its own starts
-the run, the server may queue runs, and this is not judged.
-
 Not judged: a stream whose run was canceled; a stream that was open when another run of its thread was
 canceled, which cancel.spares-others judges; a stream that lacks deltas and the terminal event, which
 run.ends judges; and a stream with an idle limit, which may end between two deltas.`,
@@ -51,7 +46,6 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 					before.Round(time.Millisecond), (silence / 2).Round(time.Millisecond))
 			}
 		}
-		judgeTogether(p, a)
 		for _, l := range slices.Concat(a.streams, a.resumed) {
 			n, interval, slow := scriptedDeltas(l.request)
 			minimum, late := time.Duration(n-1)*interval, time.Duration(0)
@@ -88,48 +82,6 @@ run.ends judges; and a stream with an idle limit, which may end between two delt
 		}
 	}),
 }
-
-// judgeTogether judges whether the server sends streams concurrently if they were requested
-// together. Streams were requested together if all of them were requested before the first one had
-// sent its last delta. The server violates the requirement if each stream sends its first delta
-// only after the previous stream has sent its last one. Groups of fewer than minTogether streams
-// are not judged. Neither are streams of runs that the server accepted before, in a response of
-// their own, because it may queue such runs; nor streams whose deltas took less than half of the
-// time that the prompts ask for, because a client that stalls may receive them one after the other.
-func judgeTogether(p *spec.Pass, a *conversationTimeline) {
-	var group, slow []*completedStream // in the order of their first deltas
-	for i := range a.streams {
-		l := &a.streams[i]
-		n, interval, ok := scriptedDeltas(l.request)
-		span := time.Duration(n-1) * interval
-		isLong := ok && span >= minDeltaSpan && l.deltaCount == n && l.lastDelta.At-l.firstDelta.At >= span/2
-		_, isAccepted := a.requestedAt[runKey(l.request)] // accepted before the stream; the server may queue such runs
-		if isLong && !isAccepted && !a.exchanges.isCanceled(*l) {
-			slow = append(slow, l)
-		}
-	}
-	slices.SortStableFunc(slow, func(l, m *completedStream) int { return cmp.Compare(l.firstDelta.At, m.firstDelta.At) })
-	for i, l := range slow {
-		if len(group) > 0 && l.request.At < group[0].lastDelta.At {
-			group = append(group, l)
-		} else {
-			group = []*completedStream{l}
-		}
-		isLast := i == len(slow)-1 || slow[i+1].request.At >= group[0].lastDelta.At
-		if isLast && len(group) >= minTogether {
-			overlap := false
-			for k, next := range group[1:] {
-				overlap = overlap || next.firstDelta.At < group[k].lastDelta.At
-			}
-			p.Judge(l.firstDelta, overlap,
-				"%d streams requested at the same time came one after the other; expected each delta as it is produced",
-				len(group))
-		}
-	}
-}
-
-// minTogether is the smallest number of streams that judgeTogether judges.
-const minTogether = 3
 
 // isOneBehind reports whether the deltas of l, which were requested at the given interval, arrived
 // as if the server held each delta back until it had produced the next one. That is so if the first
