@@ -156,6 +156,9 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	startGCTuning(sh.env)
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
 	backends, err := s.openBackends(ctx, sh, log, m)
+	if _, interrupted := interruptedBy(ctx); err != nil && interrupted {
+		return nil // a signal ended the program before it served
+	}
 	if err != nil {
 		return err
 	}

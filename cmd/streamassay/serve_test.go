@@ -275,6 +275,18 @@ func TestServeEndsStreams(t *testing.T) {
 	}
 }
 
+// TestServeInterrupted checks that serve exits with 0 and without a message if a signal ends it
+// before it serves.
+func TestServeInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interruptError{syscall.SIGTERM})
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"serve", "--dialect", "agkit"}, stdio{nil, &out, &errs, func(string) string { return "" }})
+	if code != exitOK || errs.Len() > 0 {
+		t.Errorf("exit code %d, stderr %q; want 0 and nothing", code, &errs)
+	}
+}
+
 // TestServePlain checks that HTTP/2 is served without TLS, to clients that use it without
 // negotiation, and that requests with too large headers are refused.
 func TestServePlain(t *testing.T) {
