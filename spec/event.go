@@ -212,6 +212,7 @@ type RequestFacts struct {
 	Method, Target string // the method and the target in the request line
 
 	Scripted    bool                    // the tested server understands the test prompts, so its answers can be judged
+	Lacked      bool                    // the prompt of the request is one of [TargetFacts.LackedCapabilities]
 	HasTimes    bool                    // the arrival times of the parts of the response's body are known
 	StreamLimit int                     // number of concurrent streams that a user may have; 0: unknown
 	WireNames   map[Kind]string         // names of the response's frames on the wire, by kind

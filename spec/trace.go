@@ -29,6 +29,10 @@ type TargetFacts struct {
 	// NoReplay is true if a stream that is requested without a cursor has only the events that the
 	// run sends after the request. A stream that lacks the start of its run is then not judged.
 	NoReplay bool
+
+	// LackedCapabilities contains the names of the capabilities that the target lacks. If one is the
+	// name of a test prompt, such as "empty", the content of the replies to it is not judged.
+	LackedCapabilities []string
 }
 
 // All returns an iterator over the exchanges of the trace, in the order of t.Exchanges.

@@ -263,6 +263,7 @@ func (t *Conversation) finalTrace() spec.Trace {
 	})
 	t.trace.TargetFacts = spec.TargetFacts{
 		Scripted: t.target.isScripted, StreamLimit: t.target.StreamLimit, NoReplay: t.target.noReplay,
+		LackedCapabilities: t.target.LackedCapabilities,
 	}
 	if t.judgesForm {
 		t.trace.Scripted = false

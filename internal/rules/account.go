@@ -40,7 +40,11 @@ func (s *initialStreamTracker) observe(e spec.Event) {
 	s.opens, s.event = false, e
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		if s.request, s.isOpen = e, false; e.Text == "" {
+		s.request, s.isOpen = e, false
+		switch {
+		case e.Facts().Lacked: // the run need not do what the prompt asks for
+			s.request.Text = ""
+		case e.Text == "":
 			s.request.Text = s.prompts[runKey(e)]
 		}
 	case e.Kind == spec.HTTPResponse:

@@ -14,6 +14,7 @@ import (
 // than the one that started the run.
 //
 // Runs whose outcome proves nothing about the target are left out:
+//   - runs whose prompt the target does not follow (see [spec.TargetFacts])
 //   - runs that were canceled
 //   - runs that were refused or cut off, unless the prompt asked for a failure
 //   - runs whose request did not contain the input for which the thread was waiting, except those
@@ -36,11 +37,18 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) newWatcherFunc {
 			wasCutOff := isBrokenTransfer(a.bodyEnd) // other checks report that
 			inconclusive := failedWhileBusy || (wasCutOff || a.refused) && !a.isToFail() ||
 				a.skipsPendingInput && !a.mistakesPrompt()
+			inconclusive = inconclusive || a.request.Facts().Lacked
 			if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 				judge(p, a)
 			}
 		}
 	})
+}
+
+// followsPrompt reports whether the target understands the test prompts and follows that of the
+// request, if it has one; see [spec.TargetFacts].
+func followsPrompt(request spec.Event) bool {
+	return request.Facts().Scripted && !request.Facts().Lacked
 }
 
 // mistakesPrompt reports whether the target repeats the prompt of the run as if it were the result

@@ -108,12 +108,12 @@ func (r reportedEndTimes) latestBefore(at time.Duration) string {
 
 // scriptedSilence returns the time for which the prompt conformance:idle in request asks the target
 // to be silent. The result ok is false if the request has a different prompt, if the prompt does
-// not end with a number of milliseconds, or if the target does not understand such prompts (see
-// [spec.Trace.Scripted]).
+// not end with a number of milliseconds, or if the target does not follow such prompts (see
+// followsPrompt).
 func scriptedSilence(request spec.Event) (silence time.Duration, ok bool) {
 	argument, isIdle := strings.CutPrefix(request.Text, "conformance:idle ")
 	ms, err := strconv.Atoi(argument)
-	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && request.Facts().Scripted
+	return time.Duration(ms) * time.Millisecond, isIdle && err == nil && followsPrompt(request)
 }
 
 // reportedSpan returns the span from began to ended, two reported time stamps, and the tolerance,

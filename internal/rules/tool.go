@@ -290,7 +290,7 @@ func (c *streamToolCalls) observe(e spec.Event) {
 		request := c.streams.request
 		_, offers := request.Last(spec.InputTool)
 		prompt, _ := request.Prompt()
-		c.active = offers || request.Facts().Scripted && strings.HasPrefix(prompt, "conformance:client-tool ")
+		c.active = offers || followsPrompt(request) && strings.HasPrefix(prompt, "conformance:client-tool ")
 		c.toolCalls = toolCalls{request: request, byID: map[string]*callState{}}
 	case c.active && c.streams.sees(e):
 		c.pending = &e

@@ -119,13 +119,13 @@ func maxPause(interval time.Duration) time.Duration {
 // scriptedDeltas returns the number of deltas for which the prompt conformance:slow in request asks
 // the target, and the interval between them. The result ok is false if the request has a different
 // prompt, if the argument of the prompt is invalid or asks for fewer than two deltas, or if the
-// target does not understand such prompts (see [spec.Trace.Scripted]).
+// target does not follow such prompts (see followsPrompt).
 func scriptedDeltas(request spec.Event) (n int, interval time.Duration, ok bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, milliseconds, _ := strings.Cut(argument, " ")
 	n, err := strconv.Atoi(count)
 	ms, err2 := strconv.Atoi(milliseconds)
-	if !ok || !request.Facts().Scripted || err != nil || err2 != nil || n < 2 || ms < 0 {
+	if !ok || !followsPrompt(request) || err != nil || err2 != nil || n < 2 || ms < 0 {
 		return 0, 0, false
 	}
 	return n, time.Duration(ms) * time.Millisecond, true

@@ -58,6 +58,14 @@ var settings = []settingCodec{
 	},
 	switchSetting("replay", "no", func(t *Transcript) *bool { return &t.Trace.NoReplay }),
 	{
+		key: "lacks", expects: "the name of a capability", repeatable: true,
+		read: func(t *Transcript, value string) bool {
+			t.Trace.LackedCapabilities = append(t.Trace.LackedCapabilities, value)
+			return value != ""
+		},
+		write: func(t *Transcript) []string { return t.Trace.LackedCapabilities },
+	},
+	{
 		key: "want", expects: "the ID of a check", repeatable: true,
 		read: func(t *Transcript, value string) bool {
 			t.FailingChecks = append(t.FailingChecks, value)

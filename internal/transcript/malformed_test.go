@@ -20,7 +20,7 @@ func TestMalformedTranscripts(t *testing.T) {
 	}{
 		"nothing":            {"", "1", "-- 1.request --"},
 		"only prose":         {"A sentence.\n\ndialect: runs\n", "4", "-- 1.request --"},
-		"unknown setting":    {"A sentence.\n\ndialekt: runs\n" + ok, "3", "want one of dialect, target, scenario, recorded, scripted, streams, replay, want"},
+		"unknown setting":    {"A sentence.\n\ndialekt: runs\n" + ok, "3", "want one of dialect, target, scenario, recorded, scripted, streams, replay, lacks, want"},
 		"capital setting":    {"Dialect: runs\n" + ok, "1", "lower case"},
 		"setting twice":      {"dialect: runs\nwant: a\nwant: b\ndialect: runs\n" + ok, "4", "twice"},
 		"empty setting":      {"dialect:\n" + ok, "1", "want a dialect"},

@@ -59,6 +59,15 @@ func (d *Dialect) decodeExchanges(
 	}
 }
 
+// lacksPrompt reports whether the prompt of the request is a test prompt that the target does not
+// follow.
+func lacksPrompt(target spec.TargetFacts, request spec.Event) bool {
+	prompt, _ := request.Prompt()
+	words, isTestPrompt := strings.CutPrefix(prompt, "conformance:")
+	name, _, _ := strings.Cut(words, " ")
+	return isTestPrompt && slices.Contains(target.LackedCapabilities, name)
+}
+
 // decodeExchange calls yield with the events of x, the exchange with the index n of the
 // conversation, until yield returns false. It reports whether yield always returned true. The other
 // arguments are those of [Dialect.decodeExchanges]. It is a function of its own, because the
@@ -73,6 +82,7 @@ func (d *Dialect) decodeExchange(
 		x.Response.End = fmt.Errorf("%w: the stream began after the start of its run", spec.ErrClientLeft)
 	}
 	request.Request.Scripted, request.Request.StreamLimit = target.Scripted, target.StreamLimit
+	request.Request.Lacked = lacksPrompt(target, request)
 	request.Request.HasTimes = len(x.Response.Arrivals) > 0
 	decoder := eventDecoder{
 		dialect: d, exchange: &x, request: request, operation: d.probableOperation(x.Request),
