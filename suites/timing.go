@@ -41,7 +41,7 @@ const seedStride = 1 << 16
 // and as long as [Target.failsTiming] returns true, and replaces the result in parts. A failure is
 // therefore reported only if all attempts fail. Then, unless the deltas of one of these scenarios
 // are still late, retryTiming calls [Target.retryLateDeltas] for each result in parts, until a call
-// returns true.
+// returns true. If ctx is done before that, it removes the findings that no replay has confirmed.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	replay := func(i int, n uint64) ScenarioResult {
 		return t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
@@ -52,6 +52,9 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 		c := timingChecks[parts[i].Scenario.Name]
 		for n := uint64(1); n <= c.retries && t.failsTiming(&parts[i], c) && ctx.Err() == nil; n++ {
 			parts[i] = replay(i, n)
+		}
+		if ctx.Err() != nil {
+			parts[i].dropFindings(c.check, "interrupted before the scenario could be repeated")
 		}
 		isLate = isLate || c.check == rules.DeltasArriveIncrementally && t.hasLateDeltas(&parts[i])
 	}
@@ -82,19 +85,28 @@ func (t *Target) retryLateDeltas(
 		switch again := play(n); {
 		case t.hasLateDeltas(&again) || !judgesDeltas(&again):
 		case slices.ContainsFunc(t.findingIDs(p), isOther):
-			for i := range p.Evaluation.Results {
-				if r := &p.Evaluation.Results[i]; r.PlannedCheck.Check == rules.DeltasArriveIncrementally {
-					r.Overrule(spec.Silent, "deltas arrived late at first, but not when the scenario was repeated")
-					r.Findings, r.Judged = nil, 0
-				}
-			}
+			p.dropFindings(rules.DeltasArriveIncrementally, "deltas arrived late at first, but not when the scenario was repeated")
 			return false
 		default:
 			*p = again
 			return false
 		}
 	}
+	if ctx.Err() != nil {
+		p.dropFindings(rules.DeltasArriveIncrementally, "interrupted before the scenario could be repeated")
+		return false
+	}
 	return true
+}
+
+// dropFindings makes the result of check in p silent for the given reason if it has findings.
+func (p *ScenarioResult) dropFindings(check *spec.Check, reason string) {
+	for i := range p.Evaluation.Results {
+		if r := &p.Evaluation.Results[i]; r.PlannedCheck.Check == check && len(r.Findings) > 0 {
+			r.Overrule(spec.Silent, reason)
+			r.Findings, r.Judged = nil, 0
+		}
+	}
 }
 
 // hasLateDeltas reports whether [rules.DeltasArriveIncrementally] has findings in p. It evaluates p

@@ -19,7 +19,8 @@ import (
 )
 
 // TestLate checks that a server which always sends at once what its agent produces over time gets a
-// finding, and that a server which does so only once, as on a busy machine, gets none.
+// finding, and that a server which does so only once, as on a busy machine, gets none. Nor does one
+// if the run is interrupted before the scenario has been repeated often enough.
 func TestLate(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -28,9 +29,15 @@ func TestLate(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		late int64 // answers that come at once
+		last int64 // the answer after which the run is interrupted; 0: none
 		want spec.Verdict
-	}{{"never", 0, spec.Passed}, {"once", 1, spec.Passed}, {"always", 1000, spec.Warned}} {
+	}{
+		{"never", 0, 0, spec.Passed}, {"once", 1, 0, spec.Passed}, {"always", 1000, 0, spec.Warned},
+		{"interrupted", 1000, 2, spec.Silent},
+	} {
 		t.Run(c.name, func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(context.WithoutCancel(t.Context()))
+			defer interrupt()
 			right := reference.New(d, reference.Scripted, reference.Config{})
 			var asked atomic.Int64
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +48,9 @@ func TestLate(t *testing.T) {
 					right.ServeHTTP(held, r)
 					w.Header().Set("Content-Type", held.Header().Get("Content-Type"))
 					_, _ = w.Write(held.Body.Bytes())
+					if asked.Load() == c.last {
+						interrupt()
+					}
 					return
 				}
 				right.ServeHTTP(w, r)
@@ -50,7 +60,7 @@ func TestLate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts, err := suites.Run(context.WithoutCancel(t.Context()), suites.Target{Dialect: d, Base: base, Only: []string{"slow"}, Seed: 1}, nil)
+			parts, err := suites.Run(ctx, suites.Target{Dialect: d, Base: base, Only: []string{"slow"}, Seed: 1}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
