@@ -19,7 +19,8 @@ func runState(t *Conversation) {
 		e.State = state
 		t.SendAndRead("state", e)
 	}
-	ask(t.PromptEvent("state", `[{"op":"add","path":"/itemCount","value":2}]`), `{"itemCount":1,"kept":" as it is\n","noItems":[],"noneOf":{"":""},"at":"2024-01-31T10:00:00Z","ratio":0.1}`)
+	ask(t.PromptEvent("state", `[{"op":"add","path":"/itemCount","value":2}]`),
+		`{"itemCount":1,"kept":" as it is\n","noItems":[],"noneOf":{"":""},"nothing":null,"":"no name","at":"2024-01-31T10:00:00Z","ratio":0.1}`)
 	ask(t.PromptEvent("state",
 		`[{"op":"add","path":"/a~1b","value":{"m~n":1}},{"op":"add","path":"/list","value":[1,2,3]},{"op":"add","path":"/none","value":null}]`+
 			`[{"op":"test","path":"/a~1b/m~0n","value":1},{"op":"replace","path":"/a~1b/m~0n","value":[2]}]`+

@@ -36,8 +36,10 @@ type assembledRun struct {
 	toolCalls         []*assembledCall             // in order of their start
 	callIndex         toolCallIndex                // finds the calls in toolCalls
 	subagents         subagentOutput               // the output of subagents, which is left out
+	withSubagents     *assembledRun                // the content from the first output of a subagent on; nil if there is none
 	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
+	subagentStates    []spec.Event                 // like stateEvents, of the states of subagents
 	steps             []stepBoundary               // the first starts and ends of steps that have a name; see maxMarks
 	silence           eventGapTracker              // the longest silence before the first text
 	hasSpoken         bool                         // a text of a message, other than an empty one, was seen
@@ -167,16 +169,28 @@ func (a *assembledRun) endEvent() spec.Event {
 	return a.bodyEnd
 }
 
-// observe adds e, the next event of the stream, to the run. It leaves out the output of subagents.
+// observe adds e, the next event of the stream, to the run. It adds the output of subagents only to
+// a.withSubagents.
 func (a *assembledRun) observe(e spec.Event) {
 	a.endUnknown = e.Kind == spec.Undecodable
 	if isUnreadable(e) {
 		a.unreadable++
 	}
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
-	if a.subagents.contains(e) {
-		return
+	isSubagents := a.subagents.contains(e)
+	if isSubagents && a.withSubagents == nil {
+		a.withSubagents = &assembledRun{keep: a.keep, steps: slices.Clone(a.steps)}
 	}
+	if a.withSubagents != nil {
+		a.withSubagents.addOutput(e)
+	}
+	if !isSubagents {
+		a.addOutput(e)
+	}
+}
+
+// addOutput adds e to the content of the run.
+func (a *assembledRun) addOutput(e spec.Event) {
 	if !a.hasSpoken {
 		a.silence.observe(e, a.keep)
 	}

@@ -15,16 +15,23 @@ var ChunkFirstNames = &spec.Check{
 	ID: "chunk.first-names",
 	Doc: `the first chunk has the id of its message or tool call, and for a call also the name of the tool
 
-Later chunks may leave out both, because they belong to the message or call that is open.`,
+Later chunks may leave out both, because they belong to the message or call that is open. A chunk of
+another call ends the call before, so the next chunk of that call is a first one again.`,
 	Needs: []spec.Kind{spec.SlotChunk},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		begun := map[string]bool{} // by id: whether a chunk began the call
 		return func(e spec.Event) {
 			key, named := pairKeyOf(e)
 			switch {
 			case e.IsChunk && !named:
 				p.Judge(e, false, "%s has no id, although no %s sent in chunks is open; expected the id in the first chunk",
 					displayName(e), key.noun())
+			case e.Implied && e.Kind == spec.ToolStart && e.Name == "" && begun[e.Call]:
+				p.Judge(e, false,
+					"chunk begins call %q again, which ended when another call or message began, and has no tool name; expected the name",
+					e.Call)
 			case e.Implied && e.Kind == spec.ToolStart:
+				begun[e.Call] = true
 				p.Judge(e, e.Name != "", "first chunk of call %q has no tool name; expected the name", e.Call)
 			case e.Implied && e.Kind.Phase() == "start":
 				p.Judge(e, true, "")

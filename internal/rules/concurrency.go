@@ -32,18 +32,38 @@ event.`,
 // A completedStream is a stream whose body has ended. The field request.Text is the prompt of the
 // run, if that is known.
 type completedStream struct {
-	request               spec.Event
-	openedAt              time.Duration    // time of its first event, since the start of the conversation
-	firstFrame            spec.Event       // its first event in the body that is not a comment
-	endCount              int              // number of terminal events
-	endUnknown            bool             // the last frame could not be decoded, and may be a terminal event
-	failed                bool             // whether a terminal event reports a failure
-	firstDelta, lastDelta spec.Event       // the first and the last delta of a message; zero if there are none
+	request    spec.Event
+	openedAt   time.Duration // time of its first event, since the start of the conversation
+	firstFrame spec.Event    // its first event in the body that is not a comment
+	endCount   int           // number of terminal events
+	endUnknown bool          // the last frame could not be decoded, and may be a terminal event
+	failed     bool          // whether a terminal event reports a failure
+	bodyEnd    spec.Event    // the event for the end of the body
+	deltaTimes               // of the agent itself or, if it has sent no deltas, of its subagents
+}
+
+// A deltaTimes holds the times at which the deltas of messages in a stream arrived.
+type deltaTimes struct {
+	firstDelta, lastDelta spec.Event       // the first and the last delta; zero if there are none
 	pauses                time.Duration    // the sum of the pauses between deltas, each limited to maxPause
-	deltaCount            int              // number of deltas of messages
+	deltaCount            int              // number of deltas
 	lastPauses            [2]time.Duration // the pauses before the last two deltas, in order
 	pauseCount            int              // number of pauses of at least a quarter of the interval in the prompt
-	bodyEnd               spec.Event       // the event for the end of the body
+}
+
+// add adds e, the next delta of a message. The prompt asks for deltas at the given interval.
+func (d *deltaTimes) add(e spec.Event, interval time.Duration) {
+	if d.deltaCount++; d.deltaCount == 1 {
+		d.firstDelta = e
+	} else {
+		pause := e.At - d.lastDelta.At
+		d.pauses += min(pause, maxPause(interval))
+		d.lastPauses = [2]time.Duration{d.lastPauses[1], pause}
+		if pause >= interval/4 {
+			d.pauseCount++
+		}
+	}
+	d.lastDelta = e
 }
 
 // A conversationTimeline holds the completed streams of a conversation, and the times at which runs
@@ -154,6 +174,7 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 	l := completedStream{request: request}
 	_, interval, _ := scriptedDeltas(request)
 	var subagents subagentOutput
+	var subagentTimes deltaTimes
 	return func(e spec.Event) {
 		if l.openedAt == 0 {
 			l.openedAt = e.At
@@ -169,20 +190,15 @@ func observeCompleted(request spec.Event, add func(completedStream)) func(spec.E
 			l.endCount++
 			l.failed = l.failed || e.Kind == spec.RunError
 		case subagents.contains(e):
-		case e.Kind == spec.MessageDelta:
-			if l.firstDelta.Raw == nil {
-				l.firstDelta = e
-			} else {
-				l.pauses += min(e.At-l.lastDelta.At, maxPause(interval))
-				l.lastPauses = [2]time.Duration{l.lastPauses[1], e.At - l.lastDelta.At}
-				if e.At-l.lastDelta.At >= interval/4 {
-					l.pauseCount++
-				}
+			if e.Kind == spec.MessageDelta {
+				subagentTimes.add(e, interval)
 			}
-			l.deltaCount++
-			l.lastDelta = e
+		case e.Kind == spec.MessageDelta:
+			l.add(e, interval)
 		case isCleanEnd(e):
-			l.bodyEnd = e
+			if l.bodyEnd = e; l.deltaCount == 0 {
+				l.deltaTimes = subagentTimes
+			}
 			add(l)
 		}
 	}

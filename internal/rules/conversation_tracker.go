@@ -361,6 +361,7 @@ func (t *storedPromptTracker) observeBodyEnd(e spec.Event) {
 		failed := s.failure.Kind != "" && errors.Is(e.Err, spec.ErrIdleTimeout)
 		if isCleanEnd(e) || isBrokenTransfer(e) || failed {
 			s.bodyEnd = e
+			s.adoptSubagents()
 			t.finishedRuns = append(t.finishedRuns, s)
 		}
 	}

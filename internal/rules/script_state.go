@@ -25,13 +25,15 @@ type stepBoundary struct {
 	textLen int
 }
 
-// addMark adds e to a.stateEvents if e is about the state of the agent, and to a.steps if e starts
-// or ends a step that has a name. It ignores the state of a subagent (see [spec.Event.Lane]), and
-// all events beyond maxMarks.
+// addMark adds e to a.stateEvents if e is about the state of the agent, to a.subagentStates if it is
+// about that of a subagent (see [spec.Event.Lane]), and to a.steps if e starts or ends a step that
+// has a name. It ignores all events beyond maxMarks.
 func (a *assembledRun) addMark(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":
 		a.stateEvents = append(a.stateEvents, e)
+	case subject == "state" && len(a.subagentStates) < maxMarks && e.Lane != "":
+		a.subagentStates = append(a.subagentStates, e)
 	case subject == "step" && e.Name != "" && len(a.steps) < maxMarks:
 		a.steps = append(a.steps, stepBoundary{e.Kind, e.Name, len(a.text())})
 	}

@@ -2,6 +2,20 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
+// adoptSubagents makes the output of the subagents the answer of the run if the agent itself has
+// sent neither a text nor a tool call: it has left the answer to them. Likewise, it makes their
+// state that of the run if the agent has sent no state.
+func (a *assembledRun) adoptSubagents() {
+	if o := a.withSubagents; o != nil && a.text() == "" && len(a.toolCalls) == 0 {
+		a.messages, a.messagesByID, a.pieceCount, a.tracker = o.messages, o.messagesByID, o.pieceCount, o.tracker
+		a.toolCalls, a.callIndex, a.steps = o.toolCalls, o.callIndex, o.steps
+		a.silence, a.hasSpoken, a.hasSpokenSince = o.silence, o.hasSpoken, o.hasSpokenSince
+	}
+	if len(a.stateEvents) == 0 {
+		a.stateEvents = a.subagentStates
+	}
+}
+
 // A subagentOutput recognizes the output of subagents in a stream (see [spec.Event.Lane]): their
 // messages, reasoning and tool calls, which are not part of the agent's answer. The zero value is
 // ready to use.
