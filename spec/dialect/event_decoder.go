@@ -252,12 +252,7 @@ func (t *eventDecoder) decodeFrame(item sse.Item) []spec.Event {
 	}
 	item.Data, t.surrogates.block = markSurrogates(item.Data)
 	w := t.dialect.decodeFrameData(t.operation, &e, item, t.messageType, t.mode)
-	if (e.Kind == spec.MessageStart || e.Kind == spec.MessageProgress) && e.Type != "" && t.operation.needsMessageTypes {
-		if t.messageTypes == nil {
-			t.messageTypes = map[string]string{}
-		}
-		t.messageTypes[e.Message] = e.Type
-	}
+	t.inheritType(&e)
 	t.inheritSubject(&e)
 	carried := takeSeparate(&e)
 	if w == nil || e.Kind == spec.Unrecognized && len(carried) == 0 { // may belong to anything
@@ -362,29 +357,6 @@ func (d *Dialect) decodeFrameData(
 	w.decode(e, v, mode)
 	e.Cursor = cmp.Or(cursor, e.Cursor)
 	return w
-}
-
-// messageType returns the type in the last event that stated one for the message with the given id,
-// or "" if no event did.
-func (t *eventDecoder) messageType(id string) string { return t.messageTypes[id] }
-
-// inheritSubject changes the kind of e, an event of a message, to the corresponding kind for
-// reasoning if the message started as reasoning: message.delta becomes reasoning.delta. This is for
-// dialects in which reasoning differs from messages only in the event that starts it. In dialects
-// that have deltas of reasoning, inheritSubject does nothing.
-func (t *eventDecoder) inheritSubject(e *spec.Event) {
-	subject, phase := e.Kind.Subject(), e.Kind.Phase()
-	switch {
-	case subject != "message" && subject != "reasoning" || e.Message == "" || t.reasoningDeltas:
-	case phase == "start" || phase == "progress":
-		if subject == "reasoning" {
-			t.messageSubjects[e.Message] = subject
-		} else if phase == "start" { // the id is used again
-			delete(t.messageSubjects, e.Message)
-		}
-	case t.messageSubjects[e.Message] != "":
-		e.Kind = spec.Kind(t.messageSubjects[e.Message] + "." + phase)
-	}
 }
 
 // decodeBody returns the event for the body of a response that is not an event stream. Its kind is
