@@ -212,7 +212,7 @@ func runLiveCursors(t *Conversation) {
 		return
 	}
 	last := own[len(own)-1]
-	probes := []string{last + "%", elsewhere[0], laterCursor(last), last + "-0-x"}
+	probes := []string{last + "%%", elsewhere[0], laterCursor(last), last + "-0-x"}
 	for _, cursor := range probes {
 		t.readStream(cursor, wire.StopWhen{Elapsed: probeTimeout / 4})
 	}
