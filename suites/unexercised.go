@@ -3,7 +3,6 @@ package suites
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/spec"
@@ -48,7 +47,7 @@ func describeDialogue(p ScenarioResult) string {
 		return "no request was sent"
 	}
 	shown, prompt := p.summaries[0], ""
-	hasText := slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.responseText != "" })
+	hasText := p.hasText()
 	for _, o := range p.summaries {
 		if o.isPlain && o.symptom != "" && !(hasText && o.symptom == symptomRunFailed) {
 			shown = o

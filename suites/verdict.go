@@ -177,7 +177,8 @@ func (t *Target) isPromised(s Scenario) bool {
 //     remains [spec.Silent].
 //   - The scenario expects the check, but the check judged nothing, and promised is true; see
 //     [Target.isPromised]. adjustVerdict calls [spec.CheckResult.BreakPromise], unless the check
-//     judges only agents that follow the test prompts and the agent does not.
+//     judges only agents that follow the test prompts and the agent does not, or the check judges
+//     texts and the agent sends none that the dialect's document describes.
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised bool) {
 	id := r.PlannedCheck.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -197,9 +198,16 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.CheckResult, promised b
 		r.Overrule(spec.Error, "not judged: "+p.Err.Error())
 	case r.Verdict == spec.Silent && expected && p.Scenario.Denial == spec.DeniedStreamLimit:
 		r.Overrule(spec.Silent, t.explainUnreachedLimit(p))
+	case r.Verdict == spec.Silent && p.Scenario.Required && !t.isScripted && !p.hasText() &&
+		slices.Contains(r.PlannedCheck.Check.Needs, spec.MessageDelta):
 	case r.Verdict == spec.Silent && expected && promised && (t.isScripted || !requiresScripted(id)):
 		r.BreakPromise(t.explainUnexercised(p))
 	}
+}
+
+// hasText reports whether a response in the scenario contains text of the agent.
+func (p ScenarioResult) hasText() bool {
+	return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.responseText != "" })
 }
 
 // requiresScripted reports whether the check with the given id judges only agents that follow the
