@@ -10,7 +10,7 @@ import (
 
 // runAccepts plays the accepts scenario, which sends valid requests in many forms:
 //   - a prompt built from each template of the operation that starts runs, except the templates for
-//     replies (see [replyTemplates]);
+//     replies (see [replyTemplates]), each in a new thread and after its history;
 //   - after each of these, further prompts in the same thread, which test whether the agent
 //     remembers the earlier messages;
 //   - prompts with unusual ids of threads and runs, including UUIDs of versions 1 and 7;
@@ -25,6 +25,9 @@ func runAccepts(t *Conversation) {
 			continue
 		}
 		t.Thread = t.NewID()
+		if t.canSend("history") { // shows that the thread is new
+			t.SendTemplate("history", spec.Event{})
+		}
 		e := t.PromptEvent("text", "accepted as "+template)
 		e.Name = "paint"
 		parts := t.countParts(template, e)

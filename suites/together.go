@@ -80,6 +80,9 @@ func runTogether(t *Conversation) {
 	}
 	others := func() {
 		t.SendAndRead("prompt", t.PromptEvent("text", "meanwhile"))
+		if !t.target.lacksCapability("error") {
+			t.SendAndRead("prompt", t.PromptEvent("error", "failed meanwhile"))
+		}
 		if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 			t.cancelDuringStream(3)
 		}
