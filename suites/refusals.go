@@ -63,7 +63,9 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 
 // probeRefusals sends r, a valid request of operation o. If the server accepts it, probeRefusals
 // sends the invalid variants of r that are not in known, and adds them to known. If a variant is
-// made from a different valid request, it sends that request before the variant.
+// made from a different valid request, it sends that request before the variant. It sends up to
+// [maxProbes] requests that start runs at the same time, so that a slow server is tested in less
+// time.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.DerivedInvalidRequests) {
 	send := func(r spec.Request) bool { return t.sendProbe(o, r) }
 	attach, _ := t.dialect.TemplateOperation("attach")
@@ -73,18 +75,31 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	if !send(r) {
 		return // refusals of the variants would not show that the server detects what is invalid in them
 	}
-	valid := r // the last valid request that was sent
+	valid := r                // the last valid request
+	var probes []spec.Request // valid and invalid requests that start runs, each in a thread of its own
 	for _, m := range t.unseenInvalidRequests(r, known) {
-		if string(m.Valid.Body) != string(valid.Body) || m.Valid.Target != valid.Target {
-			t.sendProbe(o, m.Valid)
-			valid = m.Valid
-		}
-		t.sendInvalidProbe(o, m.Request)
-		if o == attach {
-			send(valid) // a refused upload must not affect the next one of the thread
+		isNewValid := string(m.Valid.Body) != string(valid.Body) || m.Valid.Target != valid.Target
+		valid = m.Valid
+		switch {
+		case o.StartsRun && isNewValid:
+			probes = append(probes, t.withNewIDs(valid), t.withNewIDs(m.Request))
+		case o.StartsRun:
+			probes = append(probes, t.withNewIDs(m.Request))
+		default:
+			if isNewValid {
+				t.sendProbe(o, valid)
+			}
+			t.sendInvalidProbe(o, m.Request)
+			if o == attach {
+				send(valid) // a refused upload must not affect the next one of the thread
+			}
 		}
 	}
+	t.sendTogether(probes, t.maxStreams(maxProbes), nil)
 }
+
+// maxProbes is the maximum number of requests that probeRefusals sends at the same time.
+const maxProbes = 4
 
 // wrongTypeShare determines how many variants of invalid requests are sent: one in wrongTypeShare,
 // or all if [Target.Deep] is set. For these variants, see
