@@ -85,7 +85,8 @@ func (t *Target) retryLateDeltas(
 		switch again := play(n); {
 		case t.hasLateDeltas(&again) || !judgesDeltas(&again):
 		case slices.ContainsFunc(t.findingIDs(p), isOther):
-			p.dropFindings(rules.DeltasArriveIncrementally, "deltas arrived late at first, but not when the scenario was repeated")
+			p.dropFindings(rules.DeltasArriveIncrementally,
+				"deltas arrived late at first, but not when the scenario was repeated")
 			return false
 		default:
 			*p = again

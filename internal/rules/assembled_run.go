@@ -36,7 +36,7 @@ type assembledRun struct {
 	toolCalls         []*assembledCall             // in order of their start
 	callIndex         toolCallIndex                // finds the calls in toolCalls
 	subagents         subagentOutput               // the output of subagents, which is left out
-	withSubagents     *assembledRun                // the content from the first output of a subagent on; nil if there is none
+	withSubagents     *assembledRun                // the content since the first output of a subagent, or nil
 	interrupts        []spec.Event                 // in order
 	stateEvents       []spec.Event                 // the first snapshots and deltas of the state; see maxMarks
 	subagentStates    []spec.Event                 // like stateEvents, of the states of subagents
