@@ -57,7 +57,7 @@ type exchangeSummary struct {
 	isStream      bool   // the operation responds with an event stream
 	startsRun     bool   // the operation starts a run
 	isPlain       bool   // the request is valid, matches an operation, is from the primary user and does not accept gzip
-	prompt        string // text of the last user message in the request
+	prompt        string // text of the last user message in the request, or in that for its run
 
 	statusRequirement string     // id of the requirement on the status of a successful response
 	head, bodyEnd     spec.Event // the events for the head of the response and for the end of its body
@@ -95,9 +95,14 @@ func summarizeExchanges(
 		operations[o.Name] = o
 	}
 	return func(yield func(spec.Event) bool) {
+		prompts := map[[2]string]string{} // by thread and run
 		for e := range events {
 			if e.Kind == spec.HTTPRequest {
-				*list = append(*list, newExchangeSummary(e, operations[e.Operation], t))
+				o, run := newExchangeSummary(e, operations[e.Operation], t), [2]string{e.Thread, e.Run}
+				if o.prompt = cmp.Or(o.prompt, prompts[run]); e.Run != "" {
+					prompts[run] = o.prompt
+				}
+				*list = append(*list, o)
 			}
 			if n := len(*list); n > 0 {
 				(*list)[n-1].addEvent(e)
