@@ -25,8 +25,8 @@ func runAccepts(t *Conversation) {
 			continue
 		}
 		t.Thread = t.NewID()
-		if t.canSend("history") { // shows that the thread is new
-			t.SendTemplate("history", spec.Event{})
+		if o, ok := t.dialect.TemplateOperation("history"); ok && !o.StartsRun && t.canSend("history") {
+			t.SendTemplate("history", spec.Event{}) // shows that the thread is new
 		}
 		e := t.PromptEvent("text", "accepted as "+template)
 		e.Name = "paint"

@@ -16,7 +16,7 @@ var continueMutants = []*Mutant{
 		Name: "client-call-run-fails", Doc: "a run with a call that the client must answer fails",
 		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no result" }),
 		KilledBy:  map[string]string{"tool.client-call-run-succeeds": "run.error"},
-		AlsoFails: []string{"script.client-tool*"}, // the run that was asked for has failed
+		AlsoFails: []string{"script.client-tool*", "script.tool"}, // the run that was asked for has failed
 	}, {
 		Name: "client-call-run-cancelled", Doc: "a run with a call that the client must answer ends as cancelled",
 		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Status = "cancelled" }),

@@ -198,6 +198,7 @@ func TestLeaveWithID(t *testing.T) {
 	for body, want := range map[string]string{
 		"data: 1\n\ndata: 2\n\nid: 3\ndata: 3\n\ndata: 4\n\n": "data: 1\n\ndata: 2\n\nid: 3\ndata: 3\n\n",
 		"id: 1\ndata: 1\n\ndata: 2\n\ndata: 3\n\n":            "id: 1\ndata: 1\n\ndata: 2\n\n",
+		strings.Repeat("data: 1\n\n", 60):                     strings.Repeat("data: 1\n\n", 52),
 	} {
 		got := do(t, Config{Base: answerAndHang(t, head+body)}, get, StopWhen{Frames: 2, WithID: true}).Response
 		if !errors.Is(got.End, spec.ErrClientLeft) || string(got.Body) != want {

@@ -26,9 +26,14 @@ type recorder struct {
 
 	isStream   bool // the body is an event stream, so that maxEvents applies
 	eventCount sse.EventCounter
+	withoutID  int              // number of events without an SSE id that were read because of StopWhen.WithID
 	maxEvents  int              // maximum number of events and comments in the body
 	memory     *bodyByteCounter // memory of the conversation
 }
+
+// maxWithoutID is the maximum number of events without an SSE id that [StopWhen.WithID] makes the
+// client read.
+const maxWithoutID = 50
 
 // recordBody reads and records the body of the response. It returns nil if the body is complete,
 // and otherwise the reason why it ended early. The argument body reads the body without its
@@ -91,7 +96,8 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 				h.watchdog.firstEvent.Stop()
 				h.stopWhen.FirstEvent = 0
 			}
-			if h.stopWhen.Frames == 1 && h.stopWhen.WithID && item.LastEventID == "" {
+			if h.stopWhen.Frames == 1 && h.stopWhen.WithID && item.LastEventID == "" && h.withoutID < maxWithoutID {
+				h.withoutID++
 				continue
 			}
 			if h.stopWhen.Frames == 1 {

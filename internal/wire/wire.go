@@ -157,7 +157,7 @@ type StopWhen struct {
 	Frames int
 
 	// WithID makes the client that has read Frames events read on until an event with an SSE id, if
-	// none of them had one.
+	// none of them had one, but at most 50 events more.
 	WithID bool
 
 	// Elapsed is the time after which the client leaves, counted from the sending of the request.
