@@ -137,10 +137,10 @@ func shortValue(s string) string {
 	return boundedText([]byte(s), len(s))
 }
 
-// bodyTail returns a blank line followed by a note with the number of bytes left out, and by the last
-// lines of the body as text, at most maxBodyExcerpt bytes. It returns false if the body is no longer
-// than that, or if no line begins in these bytes: a part of a line may have a part of a secret,
-// which would not be redacted.
+// bodyTail returns a blank line followed by a note with the number of bytes left out, and by the
+// last lines of the body as text, at most maxBodyExcerpt bytes. It returns false if the body is no
+// longer than that, or if no line begins in these bytes: a part of a line may have a part of a
+// secret, which would not be redacted.
 func bodyTail(body []byte) (excerpt string, ok bool) {
 	if len(body) <= maxBodyExcerpt {
 		return "", false

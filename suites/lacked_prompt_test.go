@@ -20,8 +20,8 @@ var lackablePrompts = []string{
 	"large", "many", "idle", "error", "error-mid", "slow",
 }
 
-// TestLackedPrompts checks that a server whose agent follows only the prompt for text has no finding
-// if its target lacks the others, whatever scenarios send them.
+// TestLackedPrompts checks that a server whose agent follows only the prompt for text has no
+// finding if its target lacks the others, whatever scenarios send them.
 func TestLackedPrompts(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -70,8 +70,8 @@ error.`,
 		"files are reported as not converted, with exit code 1 (default: convert all)")
 	f.StringVar(&c.base, "base", "",
 		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests that begin with it "+
-			"(of a URL, only the path counts); not needed for the dialect's own base path, such as /api/v1/agent of runs; "+
-			"no effect on .json files")
+			"(of a URL, only the path counts); not needed for the dialect's own base path, such as /api/v1/agent of "+
+			"runs; no effect on .json files")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files; without it they are a usage error")
 	completeDialects(cmd)

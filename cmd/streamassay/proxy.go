@@ -195,7 +195,7 @@ func (p *proxyOptions) run(ctx context.Context, sh stdio, command []string) erro
 func (p *proxyOptions) recorderConfig() (cfg replay.RecorderConfig, err error) {
 	cfg.SaveDefective, cfg.TrustFlags = true, []string{"--ca"}
 	if len(p.dialects) == 0 {
-		return cfg, usageError("proxy needs --dialect, the dialect of the server (see streamassay list dialects), "+
+		return cfg, usageError("proxy needs --dialect, the dialect of the server (see streamassay list dialects), " +
 			"and --upstream, its base URL")
 	}
 	if p.upstream == "" {

@@ -60,8 +60,9 @@ var targetFlags = []optionDeclaration{
 			"too (repeatable)"},
 	{name: "claim", value: func(t *targetOptions) any { return (*nameList)(&t.suite.ClaimedCapabilities) },
 		suiteField: "ClaimedCapabilities", rerun: true, complete: suites.Capabilities,
-		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" but not \"state\" and " +
-			"\"steps\" (repeatable; --lacks overrides \"all\"); if a check of the capability finds nothing to judge, its requirements count as violated " +
+		usage: "`CAPABILITY` capability that the target has, or \"all\", including \"scripted\" but not \"state\" and \"steps\" " +
+			"(repeatable; --lacks overrides \"all\"); if a check of the capability finds nothing to judge, its " +
+			"requirements count as violated " +
 			"(without --claim: as not tested, unless the dialect requires the capability)"},
 	{name: "lacks", value: func(t *targetOptions) any { return (*nameList)(&t.suite.LackedCapabilities) },
 		suiteField: "LackedCapabilities", rerun: true, complete: suites.Capabilities,

@@ -22,7 +22,7 @@ type Filter struct {
 	Dialect  string        `json:"dialect" yaml:"dialect"` // name of a dialect or of a family
 	Op       string        `json:"op" yaml:"op"`           // kind of the operation, such as "run"
 	Method   string        `json:"method" yaml:"method"`
-	Path     string        `json:"path" yaml:"path"` // path of the URL, or of the operation, without the query; or a pattern for path.Match
+	Path     string        `json:"path" yaml:"path"` // path of the URL or of the operation, or a pattern for path.Match
 	Status   StatusPattern `json:"status" yaml:"status"`
 	Test     *string       `json:"test" yaml:"-"`            // id of the test; "": exchanges of no test; nil: any test
 	Thread   string        `json:"thread" yaml:"thread"`     // id of the conversation

@@ -34,9 +34,9 @@ func Suggest(word string, known []string) string {
 // alphabetical order. It returns "" if no known word is similar.
 //
 // A known word is similar if it begins with word or has an edit distance of 1 from it. If word has
-// more than three bytes, a known word is also similar if it contains word, or if it begins with the
-// same byte and has an edit distance of 2; from six bytes on, the first byte may differ. Similar does
-// not modify known.
+// more than three bytes, a known word is also similar if it contains word, or if it has an edit
+// distance of 2 from word and, unless word has more than five bytes, begins with the same byte.
+// Similar does not modify known.
 func Similar(word string, known []string) string {
 	best, least := "", 2
 	if len(word) > 3 {

@@ -370,8 +370,8 @@ func (a *assembledRun) judgeCalls(p *spec.Pass, n int, tool, args string) {
 	}
 }
 
-// ofTool returns " of the tool " followed by name, the name of a tool, for the message of a finding. It
-// returns "" if name is "".
+// ofTool returns " of the tool " followed by name, the name of a tool, for the message of a
+// finding. It returns "" if name is "".
 func ofTool(name string) string {
 	if name == "" {
 		return ""

@@ -25,9 +25,9 @@ type stepBoundary struct {
 	textLen int
 }
 
-// addMark adds e to a.stateEvents if e is about the state of the agent, to a.subagentStates if it is
-// about that of a subagent (see [spec.Event.Lane]), and to a.steps if e starts or ends a step that
-// has a name. It ignores all events beyond maxMarks.
+// addMark adds e to a.stateEvents if e is about the state of the agent, to a.subagentStates if it
+// is about that of a subagent (see [spec.Event.Lane]), and to a.steps if e starts or ends a step
+// that has a name. It ignores all events beyond maxMarks.
 func (a *assembledRun) addMark(e spec.Event) {
 	switch subject := e.Kind.Subject(); {
 	case subject == "state" && len(a.stateEvents) < maxMarks && e.Lane == "":

@@ -191,8 +191,8 @@ func TestLeaveAfterATime(t *testing.T) {
 	}
 }
 
-// TestLeaveWithID checks that the client leaves after the first event with an SSE id if no earlier one
-// that it was to read has one.
+// TestLeaveWithID checks that the client leaves after the first event with an SSE id if no earlier
+// one that it was to read has one, or after 50 more events.
 func TestLeaveWithID(t *testing.T) {
 	head, _, _ := strings.Cut(events, ": hello")
 	for body, want := range map[string]string{
