@@ -1,15 +1,27 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 // adoptSubagents makes the output of the subagents the answer of the run if the agent itself has
-// sent neither a text nor a tool call: it has left the answer to them. Likewise, it makes their
-// state that of the run if the agent has sent no state.
+// sent neither a text nor a tool call: it has left the answer to them. If the agent has sent a text
+// but no tool call or no reasoning, those of the subagents become part of the answer. Likewise,
+// their state becomes that of the run if the agent has sent no state.
 func (a *assembledRun) adoptSubagents() {
-	if o := a.withSubagents; o != nil && a.text() == "" && len(a.toolCalls) == 0 {
+	o := a.withSubagents
+	if o != nil && a.text() == "" && len(a.toolCalls) == 0 {
 		a.messages, a.messagesByID, a.pieceCount, a.tracker = o.messages, o.messagesByID, o.pieceCount, o.tracker
-		a.toolCalls, a.callIndex, a.steps = o.toolCalls, o.callIndex, o.steps
-		a.silence, a.hasSpoken, a.hasSpokenSince = o.silence, o.hasSpoken, o.hasSpokenSince
+		a.steps, a.silence, a.hasSpoken, a.hasSpokenSince = o.steps, o.silence, o.hasSpoken, o.hasSpokenSince
+	}
+	if o != nil && len(a.toolCalls) == 0 {
+		a.toolCalls, a.callIndex = o.toolCalls, o.callIndex
+	}
+	if o != nil && len(a.texts(true)) == 0 {
+		isOther := func(s *assembledMessage) bool { return !s.is(true) }
+		a.messages = slices.Concat(slices.DeleteFunc(slices.Clone(o.messages), isOther), a.messages)
 	}
 	if len(a.stateEvents) == 0 {
 		a.stateEvents = a.subagentStates
