@@ -99,6 +99,9 @@ func (r *redisServer) open(t testing.TB, cfg state.Config) *redisStore {
 func openRedis(t testing.TB, url string, cfg state.Config) *redisStore {
 	t.Helper()
 	s, err := OpenRedis(t.Context(), url, cfg)
+	for n := 0; n < 10 && errors.Is(err, context.DeadlineExceeded); n++ {
+		s, err = OpenRedis(t.Context(), url, cfg) // the machine is busy, and cfg.DeadAfter may be short
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
