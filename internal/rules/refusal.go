@@ -131,6 +131,13 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 		(d.Text == "" || bodyContains(x.reply.Raw, d.Text))
 }
 
+// mayBeRefusedInBand reports whether the document lets the stream refuse the invalid request.
+func (x exchange) mayBeRefusedInBand() bool {
+	return slices.ContainsFunc(x.request.Violations, func(v spec.Violation) bool {
+		return slices.ContainsFunc(v.Refusals, func(d spec.RefusalRequirement) bool { return d.InBand })
+	})
+}
+
 // bodyContains reports whether body contains text. If body is JSON, it also returns true if one of
 // the decoded strings in body contains text.
 func bodyContains(body []byte, text string) bool {
@@ -206,7 +213,8 @@ of them.
 
 Responses that may have nothing to do with the violation are not judged: the statuses 401, 429 and
 503, the status 409 while another run of the thread is active, and a missing response to a request
-of more than one MiB or to a request that the client gave up. A wrong refusal with status 403, 404,
+of more than one MiB or to a request that the client gave up. Nor is a stream without content that the
+client left, if the document lets the stream report the refusal. A wrong refusal with status 403, 404,
 409 or 410 counts only if the server accepted a valid request for the same thread before.`,
 	Watch: eachExchange(func(p *spec.Pass) func(exchange) {
 		operations := map[string]*operationResponses{}
@@ -251,8 +259,8 @@ func (d *operationResponses) observe(p *spec.Pass, x exchange) {
 		return
 	}
 	unrelated := isRequestIndependentStatus(x.status()) || x.status() == 409 && x.threadBusy ||
-		x.status() == 0 && len(x.request.Raw) > largeRequestBytes ||
-		isAbandoned(x.bodyEnd) && !x.hasContent
+		x.status() == 0 && (len(x.request.Raw) > largeRequestBytes || isAbandoned(x.bodyEnd)) ||
+		isAbandoned(x.bodyEnd) && !x.hasContent && x.mayBeRefusedInBand()
 	switch {
 	case unrelated:
 		return
