@@ -239,6 +239,10 @@ type RequestFeature struct {
 	// IsUsual is true for a feature that many valid requests have: an optional member is present,
 	// or a member has a certain value of its enumeration.
 	IsUsual bool
+
+	// IsValue is true for a feature that states the value of a member, such as "with 5 for /n". The
+	// value may differ in each request.
+	IsValue bool
 }
 
 // Facts returns the facts about the request e. It returns the zero value if e is not an

@@ -19,8 +19,8 @@ async function stdout(...args) {
   });
 }
 
-// hear has all conversations with a server. The result is what the client reports of each.
-async function hear(base, correct) {
+// reportsOf has all conversations with a server and returns what the client reports of each.
+async function reportsOf(base, correct) {
   const reports = {};
   for (const name of Object.keys(conversations)) {
     const { error, warnings } = await converse(base, name, { headers, patience: 4000 });
@@ -52,11 +52,11 @@ const servers = await start("mutants", "--serve", "--dialect", dialect);
 const rows = [];
 const count = { client: 0, suite: 0, both: 0, waits: 0, all: 0 };
 try {
-  const correct = await hear(servers.bases.correct);
+  const correct = await reportsOf(servers.bases.correct);
   const wrong = Object.entries(correct).filter(([name, r]) => r.length > 0 && !name.startsWith("error"));
   if (wrong.length > 0) throw new Error(`the client does not accept the correct server: ${JSON.stringify(wrong)}`);
   for (const { name, doc, breaks, kills } of mutants) {
-    const [in_, reports] = Object.entries(await hear(servers.bases[name], correct)).find(([, r]) => r.length > 0) ?? ["", []];
+    const [in_, reports] = Object.entries(await reportsOf(servers.bases[name], correct)).find(([, r]) => r.length > 0) ?? ["", []];
     const waits = reports.includes("waits");
     const client = reports.length > 0 && !waits;
     const suite = !(name in verdict);
@@ -65,7 +65,7 @@ try {
     count.waits += waits;
     count.suite += suite;
     count.both += client && suite;
-    const seen = reports.length === 0 ? "–" : `${waits ? "waits, without a word" : reports[0]} (${in_})`;
+    const seen = reports.length === 0 ? "–" : `${waits ? "waits, without an error" : reports[0]} (${in_})`;
     const ids = breaks.filter((id) => id.startsWith("agui.")).map((id) => `\`${id}\``).join(" ");
     rows.push(`| ${name} | ${cell(doc)} | ${ids} | ${cell(seen)} | ${verdict[name] ?? Object.keys(kills).sort().join(" ")} |`);
   }
@@ -76,14 +76,14 @@ try {
 const equivalent = Object.values(verdict).filter((v) => v !== "survives").length;
 writeFileSync(new URL("../../docs/agui-mutants.md", import.meta.url), `# What a stock client notices of a broken AG-UI server
 
-Made by \`make agui-mutants\`. A mutant is a correct server with one defect ([mutants.md](mutants.md)). Here each mutant of
-${dialect} has ${Object.keys(conversations).length} conversations with @ag-ui/client ${version}, the client that frontends use: one for each test prompt, with calls of its tool
-and interrupts answered. The client notices a defect if it reports an error or prints a warning that it does not with
-the correct server. That is not its task: it accepts what it can use, and it sends valid requests only.
+Made by \`make agui-mutants\`. A mutant is a correct server with one defect ([mutants.md](mutants.md)). @ag-ui/client ${version}, the client
+that frontends use, has ${Object.keys(conversations).length} conversations with each mutant of ${dialect}: one for each test prompt, including calls of its tool and answers
+to interrupts. The client notices a defect if it reports an error or prints a warning that it does not with the correct
+server. Detection is not its task: it accepts every stream that it can use, and sends valid requests only.
 
-Of ${count.all} mutants the client notices ${count.client}, and waits for ever for ${count.waits} more. ${isPlayed ? `streamassay finds ${count.suite}${equivalent ? ` (${equivalent} have no defect that a request of the suite can show)` : ""};
-the client notices ${count.client - count.both} that streamassay does not find.` : `The last column has the checks of streamassay that have to
-find the mutant; mutants.md was made without ${dialect}, so it is not confirmed here that they do.`}
+Of ${count.all} mutants, the client notices ${count.client}, and waits for more than 4 seconds, without an error, for ${count.waits} more. ${isPlayed ? `streamassay finds ${count.suite}${equivalent ? ` (no request of the suite can show the defect of ${equivalent})` : ""}.
+The client notices ${count.client - count.both} that streamassay does not find.` : `The last column lists the checks of streamassay that must
+find the mutant; mutants.md was made without ${dialect}, so it does not confirm that they do.`}
 
 | mutant | what is wrong | requirements | @ag-ui/client ${version} (conversation) | found by ([mutants.md](mutants.md)) |
 |---|---|---|---|---|

@@ -97,14 +97,17 @@ func (r *Report) Markdown() []byte {
 
 # Mutants
 
-Made by `+"`streamassay mutants --write docs`"+`, for some mutants later with `+"`--only`"+`. A mutant is a correct server with one defect. The suite runs against each, in every dialect in which one
-of the checks that must find it judges a requirement: such a check has to fail, at the place expected, and
-nothing else may. (The scenario that sends invalid requests takes as long as all others: it is played where
-a refusal, or what should be none, has to be found.) The mutants called REQUIREMENT.DEFECT are generated
-from the documents; against them, only scenarios are played in which the correct server is judged for that
-requirement, and only invalid requests are sent whose refusal is about it. In each dialect the correct server
-has to pass, and a canary has to die, or none of this
-counts. %d mutants, %d plays.
+Made by `+"`streamassay mutants --write docs`"+`; the rows of some mutants were updated later with `+"`--only`"+`.
+
+A mutant is a correct server with one defect. The suite runs against it in every dialect in which one of the
+checks that must find the defect judges a requirement. If such a check fails at the expected place, the mutant is
+killed; otherwise, it survives. A check that fails although the defect does not affect it is an over-kill.
+
+Mutants named REQUIREMENT.DEFECT are generated from the protocol documents. Against them, the suite plays only scenarios
+in which the correct server is judged for that requirement, and sends only invalid requests whose refusal
+is about it. The scenario that sends invalid requests takes as long as all others together, so it is played only
+if the defect concerns a refusal or an acceptance. In each dialect the correct server must pass, and the canary, a
+server that adds a word to every text, must fail; otherwise, no table is written. %d mutants, %d plays (a mutant in one dialect).
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", Outcome.IsSurvivor, Outcome.Description)
 	r.writeOutcomes(&b, "Over-kills", Outcome.isOverKilled,
@@ -140,7 +143,7 @@ func (r *Report) writeOutcomes(
 // writeCounts appends to b a section with a table of the numbers of mutants that each check killed,
 // in total and in each dialect.
 func (r *Report) writeCounts(b *bytes.Buffer) {
-	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
+	fmt.Fprint(b, "\n## Number of mutants that each check killed\n\n| check | mutants |")
 	for _, d := range r.Dialects {
 		fmt.Fprintf(b, " %s |", d.Name)
 	}
@@ -167,7 +170,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 
 // writeKills appends to b a section that lists, for each check, the mutants that the check killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
-	fmt.Fprint(b, "\n## Which\n")
+	fmt.Fprint(b, "\n## Mutants that each check killed\n")
 	for _, c := range rules.About(spec.Server) {
 		fmt.Fprintf(b, "\n%s\n\n", c.ID)
 		for _, k := range r.killsBy(c.ID) {

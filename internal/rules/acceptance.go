@@ -17,7 +17,7 @@ var AcceptsAsDocumented = &spec.Check{
 A request exercises the requirements to which the document assigns its members. A refusal counts
 against those of them that no accepted request exercised. If there are none, it counts against the
 requirement on the single form that distinguishes the request from the accepted ones, such as null
-for a member, or on the single requirement that does so. If there is no such difference, it counts
+for a member or its value, or on the single requirement that does so. If there is no such difference, it counts
 against the requirement on the operation.
 
 A truncated response fails the check, too, if the dialect has no terminal event and the prompt does

@@ -36,6 +36,7 @@ func TestMessages(t *testing.T) {
 		{"sequence-bad-no-cursor", "cursor.present", "no event in the stream has an SSE id; expected ids, so that clients can resume"},
 		{"accept-bad-everything", "accept.as-documented", "valid request: got status 422 (\"no\"); expected a success"},
 		{"accept-bad-field", "accept.as-documented", "valid request with the field Accept: */*: got status 406; expected a success"},
+		{"accept-bad-value", "accept.as-documented", "valid request with \"9.7\" for /protocolVersion: got status 422 (\"unknown version\"); expected a success"},
 		{"accept-bad-cut", "accept.as-documented", "the response to a valid request is truncated (the connection was closed before the end of the body); expected a complete response"},
 		{"resume-bad-loses", "resume.loses-nothing", `stream resumed after "2-0" has event "4-0" where the uninterrupted stream has "3-0"; expected the same events`},
 		{"error-bad-closed-well", "script.error", "run completed successfully; expected it to fail before any content"},

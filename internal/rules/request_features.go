@@ -112,7 +112,8 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 //
 // If each feature of request occurs in an accepted request, the result is the only feature without
 // which request would have the same features as an accepted request. In this case, only features
-// that state what request has, such as a member, are considered, and not what it lacks.
+// that state what request has, such as a member, are considered, and not what it lacks. If there are
+// none either, the result is the only feature with IsValue that no accepted request has.
 //
 // The result is the zero value if there is no such feature, if there are several, or if no request
 // for the operation was accepted.
@@ -121,10 +122,13 @@ func (a requestStatsByOperation) newFeature(request spec.Event) spec.RequestFeat
 	if !anyAccepted {
 		return spec.RequestFeature{}
 	}
-	var unusual, usual, added []spec.RequestFeature
+	var unusual, usual, added, values []spec.RequestFeature
 	features := featuresOf(request)
 	for i, feature := range features {
 		switch {
+		case feature.IsValue && !known.features[feature.Name]:
+			values = append(values, feature)
+		case feature.IsValue:
 		case known.features[feature.Name]:
 			without := slices.Concat(features[:i], features[i+1:])
 			if strings.HasPrefix(feature.Name, "with ") && known.featureSets[featureSet(without)] {
@@ -136,7 +140,7 @@ func (a requestStatsByOperation) newFeature(request spec.Event) spec.RequestFeat
 			unusual = append(unusual, feature)
 		}
 	}
-	for _, candidates := range [][]spec.RequestFeature{unusual, usual, added} {
+	for _, candidates := range [][]spec.RequestFeature{unusual, usual, added, values} {
 		if len(candidates) == 1 {
 			return candidates[0]
 		}
@@ -147,12 +151,14 @@ func (a requestStatsByOperation) newFeature(request spec.Event) spec.RequestFeat
 	return spec.RequestFeature{}
 }
 
-// featureSet returns the names of the features, sorted and joined by newlines, for use as a map
-// key.
+// featureSet returns the names of the features, except those with IsValue, sorted and joined by
+// newlines, for use as a map key.
 func featureSet(features []spec.RequestFeature) string {
 	names := make([]string, 0, len(features))
 	for _, feature := range features {
-		names = append(names, feature.Name)
+		if !feature.IsValue {
+			names = append(names, feature.Name)
+		}
 	}
 	slices.Sort(names)
 	return strings.Join(names, "\n")

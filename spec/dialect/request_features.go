@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // They concern the encoding of r (see encodingFeatures), its header fields (see fieldFeatures), and
 // its body. Features of the body are members that are absent, null, unknown, long or of an unusual
 // type, and lists with no items or with several. There are also features with IsUsual (see
-// addUsual). The argument v is the decoded body of r, or nil if there is none.
+// addUsual) and with IsValue (see addValue). The argument v is the decoded body of r, or nil if there is none.
 func (d *Dialect) requestFeatures(o *Operation, r spec.Request, v any) []spec.RequestFeature {
 	features := append(encodingFeatures(r), o.fieldFeatures(r)...)
 	if len(o.bodies) == 0 {
@@ -123,6 +124,7 @@ func (c *requestFeatureCollector) visitObject(n node, v map[string]any, at []str
 				c.add("with a value of type "+other+" for", inside, cmp.Or(c.dialect.featureRequirement(m.schema, false), own))
 			}
 			c.addUsual(m, one, own)
+			c.addValue(m, one, inside, own)
 			if text, _ := one.(string); len(text) > longAnswer && c.dialect.document.hasKind(n, v, spec.InputAssistant) {
 				c.add("with a long text for", inside, own)
 			}
@@ -161,6 +163,27 @@ func (c *requestFeatureCollector) addUsual(m documentedMember, v any, own string
 	}
 	requirement := cmp.Or(c.dialect.featureRequirement(m.schema, false), own)
 	c.features = append(c.features, spec.RequestFeature{Name: name, Requirement: requirement, IsUsual: true})
+}
+
+// maxFeatureValue is the maximum length, in bytes, of a value that addValue adds.
+const maxFeatureValue = 64
+
+// addValue adds a feature with IsValue (see [spec.RequestFeature]) for the documented member m, whose
+// value is v, at the given location in the body. It does so if v is a short text, a number or a
+// boolean, the document does not list the allowed values, and the value has no meaning that other
+// checks judge (x-slot). The argument own is as in visitObject.
+func (c *requestFeatureCollector) addValue(m documentedMember, v any, at []string, own string) {
+	if n := m.schema.deref(); n.get("x-slot").exists() || len(n.allowedValues()) > 0 || !isScalar(v) {
+		return
+	}
+	text, err := json.Marshal(v)
+	if err != nil || len(text) > maxFeatureValue {
+		return
+	}
+	c.features = append(c.features, spec.RequestFeature{
+		Name:        fmt.Sprintf("with %s for %s", text, jsonPointer(at)),
+		Requirement: cmp.Or(c.dialect.featureRequirement(m.schema, false), own), IsValue: true,
+	})
 }
 
 // hasKind reports whether v, a value in a request, has kind k, such as [spec.InputTool]. n is the
