@@ -50,7 +50,7 @@ Exit codes:
 		Example: `  streamassay mutants --only 'text-*' --dialect agkit
   streamassay mutants --each 1 --sample 10
   streamassay mutants --write docs
-  streamassay mutants --only texts-at-the-end --write docs    # the rows of one mutant`,
+  streamassay mutants --only text-deltas-held --write docs    # the rows of one mutant`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sampled := plan.MaxDialects != 0 || plan.SampleEvery != 0
 			if f := firstChangedFlag(cmd, "write", "check"); serve && f != "" {

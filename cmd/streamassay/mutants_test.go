@@ -21,10 +21,10 @@ func TestMutants(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--only forgets --dialect agkit", exitOK, "1 of 1 mutants killed"},
+		{"--only recall-finds-nothing --dialect agkit", exitOK, "1 of 1 mutants killed"},
 		{"--only nix* --dialect agkit", exitUsage, `"nix*" matches no mutant`},
 		{"--only [", exitUsage, `"[" is not a glob`},
-		{"--only end-untold --check docs", exitUsage, "--check needs all mutants"},
+		{"--only run-start-missing --check docs", exitUsage, "--check needs all mutants"},
 		{"--each -1", exitUsage, "--each -1"},
 		{"--dialect nix", exitUsage, "nix"},
 	} {

@@ -13,35 +13,35 @@ import (
 // refuse all further prompts of a thread, even after the end of the run that kept it busy.
 var busyMutants = []*Mutant{
 	{
-		Name: "busy-for-the-user", Doc: "a prompt is refused with status 409 while a run of the same user is active in another thread",
+		Name: "busy-user-status-409", Doc: "refuses a prompt with status 409 while a run of the same user is active in another thread",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted}, // in other dialects, no user has two threads at a time
 		Middleware: lockUsers(refuseAsBusy),
 	}, {
-		Name: "busy-for-the-user-in-the-stream", Doc: "a prompt is refused by an event while a run of the same user is active in another thread",
+		Name: "busy-user-refusal-event", Doc: "refuses a prompt with an event while a run of the same user is active in another thread",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Needs:      []spec.Kind{"slot.user", spec.CancelAccepted, spec.RunRefused},
 		Middleware: lockUsers(refuseInBand),
 	}, {
-		Name: "refused-prompt-ends-the-run", Doc: "a prompt that is refused because its thread is busy ends the stream of the active run",
+		Name: "refused-prompt-ends-active-stream", Doc: "ends the stream of the active run when it refuses a prompt because the thread is busy",
 		KilledBy:   map[string]string{"run.ends": "http.close", "script.slow": "message.delta"},
 		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
 		Middleware: endBusyStream,
 	}, {
-		Name: "locked-after-a-refused-prompt", Doc: "after a prompt that was refused because its thread was busy, the thread refuses all prompts",
+		Name: "thread-locked-after-refused-prompt", Doc: "refuses all later prompts of a thread after it has refused a prompt because the thread was busy",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
 		Middleware: lockThreads(afterRefusedPrompt),
 	}, {
-		Name: "locked-after-a-disconnect", Doc: "after a client has left a stream before its end, its thread refuses all prompts",
+		Name: "thread-locked-after-disconnect", Doc: "refuses all later prompts of a thread after a client has closed a stream of the thread before its end",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  alsoIfRefused,
 		Middleware: lockThreads(afterDisconnect),
 	}, {
-		Name: "locked-after-a-stop", Doc: "after a run was cancelled, its thread refuses all prompts",
+		Name: "thread-locked-after-cancel", Doc: "refuses all later prompts of a thread after a run of the thread was canceled",
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  append([]string{"wire.ends"}, alsoIfRefused...), // the streams of refused runs have no end
 		Needs:      []spec.Kind{spec.CancelAccepted},

@@ -21,45 +21,65 @@ type defectClass struct {
 // defectClasses lists the classes of defects in the order in which the report shows them.
 var defectClasses = []defectClass{
 	{name: "payload", doc: "values with white space, escapes, nulls or rare characters are changed", mutants: []string{
-		"text-trimmed", "line-ends-normalized", "errors-escaped", "results-trimmed", "resume-trimmed", "reasoned-text-trimmed", "*-nulls-dropped",
-		"nulls-dropped", "empty-result-unheard", "recall-squeezed", "answer-trimmed", "user-squeezed", "user-escaped",
+		"text-trimmed", "text-crlf-normalized", "error-message-html-escaped", "client-tool-result-trimmed",
+		"resume-answer-trimmed", "text-after-reasoning-trimmed", "client-call-null-arguments-dropped",
+		"interrupt-null-members-dropped", "tool-call-null-arguments-dropped", "client-tool-empty-result-null",
+		"recall-white-space-collapsed", "history-assistant-text-trimmed", "history-user-white-space-collapsed",
+		"history-user-text-html-escaped",
 	}},
 	{name: "memory", doc: "what was said before is recalled wrongly after other kinds of turns", mutants: []string{
-		"recalls-the-first", "recall-passes-over-tools", "remembers-others", "forgets", "locked-after-a-failure",
+		"recall-repeats-first-message", "recall-skips-tool-calls", "recall-crosses-threads", "recall-finds-nothing",
+		"thread-locked-after-failure",
 	}},
 	{name: "freshness", doc: "the second answer or id is that of the first", mutants: []string{
-		"second-*-is-the-first", "message-ids-*", "one-run-id", "few-run-ids", "*-told-twice",
+		"second-text-repeats-first", "second-tool-call-repeats-first", "second-client-call-repeats-first",
+		"second-interrupt-repeats-first", "second-error-repeats-first", "second-client-result-repeats-first",
+		"second-resume-answer-repeats-first", "message-ids-*", "run-id-same-for-all", "run-ids-only-sixteen",
+		"history-user-messages-twice", "history-assistant-messages-twice",
 	}},
 	{name: "isolation", doc: "similar or concurrent threads, runs and calls are mixed up", mutants: []string{
-		"threads-*", "runs-*", "run-of-another-thread", "cancels-*", "one-*-pending", "crossed-in-a-crowd", "ends-with-*", "one-thread-for-the-nameless",
+		"history-threads-mixed", "history-short-threads-mixed", "thread-id-last-character-ignored",
+		"thread-id-first-character-ignored", "thread-id-case-ignored", "thread-id-cut-at-slash",
+		"thread-id-43-characters", "run-id-case-ignored", "run-id-40-characters", "run-of-other-thread", "cancels-*",
+		"client-tool-result-one-pending", "resume-answer-one-pending", "concurrent-texts-swapped",
+		"run-end-ends-other-streams", "canceled-run-ends-other-streams", "idle-limit-ends-other-streams",
+		"created-thread-id-same",
 	}},
 	{name: "valid forms of requests", doc: "a request in another valid form is refused", mutants: []string{
 		"refuses-*", "*.null-refused", "*.absence-refused", "*.unknown-refused",
 	}},
 	{name: "ends of ranges", doc: "values at or beyond the end of a range are treated wrongly", mutants: []string{
-		"*-limit-in-bytes", "idle-limit-*", "longest-run-*", "leap-day-refused", "far-days-refused",
+		"*-limit-in-bytes", "idle-limit-ignored", "idle-limit-misread", "idle-limit-cancels-run",
+		"idle-limit-cumulative", "longest-run-*", "history-leap-day-refused", "history-other-century-refused",
 	}, otherwise: "the document states no range whose ends a request can have"},
-	{name: "forms of violations", doc: "an invalid request is accepted, in one of its forms", mutants: []string{"*.accepted", "*-accepted"}},
+	{name: "forms of violations", doc: "an invalid request is accepted, in one of its forms", mutants: []string{"*.accepted", "*.*-accepted"}},
 	{name: "state of the run", doc: "a request is treated wrongly while a run goes on, or after its end", mutants: []string{
-		"*-while-live", "canceled-after-its-end", "canceled-once-each", "resumed-twice-*", "streams-never-freed",
-		"*-when-read-again", "late-stop-fails",
+		"malformed-cursor-accepted-while-active", "earlier-cursor-refused-while-active",
+		"late-cancel-terminal-event-twice", "second-cancel-terminal-event-twice",
+		"resumed-again-first-event-missing", "resumed-again-empty", "streams-counted-until-run-ends",
+		"failed-replay-terminal-event-twice", "ended-replay-empty", "late-cancel-status-500",
 	}, otherwise: "a run has one stream, which answers the request that starts it"},
 	{name: "end of the stream", doc: "a body stays open when the run has ended", mutants: []string{
-		"lingers", "lingers-when-failed", "comments-after-the-end", "open-after-*",
+		"body-unended-after-run", "body-unended-after-failure", "comments-after-terminal-event",
+		"body-open-after-client-call", "body-open-after-failure", "body-open-after-cancel",
 	}},
 	{name: "requested times", doc: "events come earlier than the prompt asks for", mutants: []string{
-		"idle-half-the-time", "idle-not-at-all", "slow-*", "all-at-the-end",
+		"idle-time-halved", "idle-text-too-early", "slow-deltas-in-burst", "slow-deltas-in-pairs",
+		"slow-deltas-one-behind", "slow-deltas-short-pauses", "events-held-until-end",
 	}},
-	{name: "completed values", doc: "a completed value is only a part of its deltas", mutants: []string{"whole-is-*"}, otherwise: "no completed value follows deltas"},
+	{name: "completed values", doc: "a completed value is only a part of its deltas", mutants: []string{
+		"completed-text-differs", "completed-text-empty", "completed-text-end-only", "completed-text-start-only",
+	}, otherwise: "no completed value follows deltas"},
 	{name: "refusals", doc: "a refusal is a stream, or has another form than those of other operations", mutants: []string{
-		"streams-refusals", "labels-refusals-as-streams", "history-refusals-as-json", "cancel-denials-without-code",
+		"refusals-as-stream", "refusals-labeled-as-stream", "history-refusals-other-type",
+		"cancel-refusals-without-code",
 	}},
 	{name: "empty histories", doc: "a user without threads gets a history that is not empty", mutants: []string{
-		"none-has-more", "none-has-day",
+		"empty-history-has-more", "empty-history-has-day",
 	}, otherwise: "no operation returns histories"},
 	{name: "additions", doc: "an event precedes the first one, or a history has what nobody sent", mutants: []string{
-		"opening-late", "greets-in-history", "history-says-the-system", "images-for-all", "history-starts-with-an-image",
-		"history-links-*",
+		"run-start-late", "history-extra-first-message", "history-system-as-user", "history-images-for-all",
+		"history-first-message-image", "history-image-links-broken", "history-image-links-unsigned",
 	}, otherwise: "neither a first event nor histories are documented"},
 }
 

@@ -16,13 +16,13 @@ import (
 // another, the end of one stream of a run ends the other streams of the run.
 var concurrencyMutants = []*Mutant{
 	{
-		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
+		Name: "run-end-ends-other-streams", Doc: "ends the streams of all runs of the thread when one of the runs ends",
 		KilledBy: map[string]string{"run.outlives-others": "http.close"},
 		// The stream has no end, and lacks events of its run.
 		AlsoFails:  []string{"run.ends", "script.idle", "cancel.spares-others"},
 		Middleware: onRunEnd(func(n *cancellableStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
 	}, {
-		Name: "ends-with-a-canceled-one", Doc: "the end of a run that was canceled ends the streams of all runs of its conversation",
+		Name: "canceled-run-ends-other-streams", Doc: "ends the streams of all runs of the thread when a canceled run ends",
 		KilledBy: map[string]string{
 			"run.outlives-others":  "http.close",
 			"cancel.spares-others": "http.close",
@@ -34,34 +34,34 @@ var concurrencyMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
+		Name: "cancels-all-runs", Doc: "cancels all runs of the thread in response to a cancel request for one of them",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string { return runs }),
 	}, {
-		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
+		Name: "cancels-first-run", Doc: "cancels the first run of the thread, whichever run the cancel request names",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string { return runs[:1] }),
 	}, {
-		Name: "cancels-in-all-threads", Doc: "a cancel also ends the runs with the same id in other conversations",
+		Name: "cancels-in-all-threads", Doc: "also cancels the runs with the same id in other threads",
 		KilledBy:  map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails: []string{"script.idle", "script.slow"}, // the run is not streamed to its end
 		Middleware: redirectCancel(runID, threadID, func(threads []string, named string) []string {
 			return append(slices.DeleteFunc(threads, func(t string) bool { return t == named }), named)
 		}),
 	}, {
-		Name: "cancels-although-it-refuses", Doc: "a cancel ends the run although it is refused for lack of permission",
+		Name: "cancels-despite-refusal", Doc: "cancels the run although it refuses the cancel request for lack of permission",
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
 		AlsoFails:  []string{"script.slow"}, // the run is not streamed to its end
 		Middleware: cancelDespiteRefusal,
 	}, {
-		Name: "replaces-the-open-run", Doc: "a new run of a conversation ends the stream of the one before, without its end",
+		Name: "new-run-ends-previous-stream", Doc: "ends the stream of a run without a terminal event when a new run of the thread starts",
 		Without:    []spec.Kind{"slot.limit"}, // streams are requested apart from runs
 		KilledBy:   map[string]string{"run.ends": "http.close"},
 		Middleware: endPreviousStream,
 	}, {
-		Name: "ends-with-an-idle-stream", Doc: "a stream that ends because of its idle limit ends the other streams of its run",
+		Name: "idle-limit-ends-other-streams", Doc: "ends the other streams of a run when one of its streams ends because of its idle limit",
 		KilledBy: map[string]string{"run.ends": "http.close"},
 		// The stream lacks events of its run, and other runs of the thread end at about the same
 		// time.

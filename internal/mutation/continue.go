@@ -13,32 +13,32 @@ import (
 // interrupt, fails.
 var continueMutants = []*Mutant{
 	{
-		Name: "client-call-run-fails", Doc: "a run with a call that the client must answer fails",
+		Name: "client-call-run-fails", Doc: "reports a run as failed if it leaves a tool call to the client",
 		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no result" }),
 		KilledBy:  map[string]string{"tool.client-call-run-succeeds": "run.error"},
 		AlsoFails: []string{"script.client-tool*", "script.tool"}, // the run that was asked for has failed
 	}, {
-		Name: "client-call-run-cancelled", Doc: "a run with a call that the client must answer ends as cancelled",
+		Name: "client-call-run-canceled", Doc: "reports a run as canceled if it leaves a tool call to the client",
 		NewEffect: changeEndAfter(endOfCall("paint"), func(e *spec.Event) { e.Status = "cancelled" }),
 		KilledBy:  map[string]string{"tool.client-call-run-succeeds": "run.end"},
 		AlsoFails: []string{"script.client-tool*"}, // the run that was asked for was cancelled
 	}, {
-		Name: "result-run-fails", Doc: "a run with the result of a client tool answers and then fails",
+		Name: "tool-result-run-fails", Doc: "sends a text in a run with the result of a client tool and then fails the run",
 		NewEffect: changeEndAfter(saysToolResult, func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no answer" }),
 		KilledBy:  map[string]string{"result.continues": "run.error"},
 		AlsoFails: []string{"script.*"}, // the run that was asked for has failed, and so has one whose text begins alike
 	}, {
-		Name: "result-run-fails-without-words", Doc: "a run with the result of a client tool fails without a word",
+		Name: "tool-result-run-empty-error", Doc: "sends a text in a run with the result of a client tool and fails it with an empty error message",
 		NewEffect: changeEndAfter(saysToolResult, func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "" }),
 		KilledBy:  map[string]string{"result.continues": "run.error"},
 		AlsoFails: []string{"script.*", "error.*"}, // as above
 	}, {
-		Name: "resumed-run-fails", Doc: "a run with the answer to an interrupt replies and then fails",
+		Name: "resumed-run-fails", Doc: "sends a text in a resumed run and then fails the run",
 		NewEffect: changeEndAfter(startsWith("resumed"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no answer" }),
 		KilledBy:  map[string]string{"resume.continues": "run.error"},
 		AlsoFails: []string{"script.resume"}, // the run that was asked for has failed
 	}, {
-		Name: "cancelled-interrupt-fails", Doc: "a run with an answer that cancels an interrupt fails",
+		Name: "canceled-interrupt-run-fails", Doc: "fails a run whose resume cancels an interrupt",
 		NewEffect: changeEndAfter(startsWith("no payl"), func(e *spec.Event) { e.Kind, e.Text = spec.RunError, "no payload" }),
 		KilledBy:  map[string]string{"resume.continues": "run.error"},
 	},

@@ -12,37 +12,37 @@ import (
 // echoMutants are servers whose events name the wrong thread, the wrong run or no thread.
 var echoMutants = []*Mutant{
 	{
-		Name: "other-conversation", Doc: "an event about the run names another conversation",
+		Name: "run-event-wrong-thread-id", Doc: "names another thread in an event about the run",
 		Fault:     "wrong-thread",
 		KilledBy:  map[string]string{"echo.thread": "run.start"},
 		AlsoFails: []string{"sequence.never-falls", "echo.thread-made"}, // the replayed opening event differs from the original one with the same number
 	}, {
-		Name: "run-starts-under-another-id", Doc: "the first event about the run names another run",
+		Name: "first-event-wrong-run-id", Doc: "names another run in the first event about the run",
 		Fault:     "wrong-run",
 		KilledBy:  map[string]string{"echo.run": "run.start"},
 		AlsoFails: []string{"run.id-is-stable", "run.keeps-to-itself", "sequence.never-falls", "resume.*"}, // the other events name the run
 	}, {
-		Name: "names-runs-in-lower-case", Doc: "the events of a run name it in lower case",
+		Name: "run-id-lowercase", Doc: "names the run in lower case in the events of the run",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = strings.ToLower(e.Run) }),
 		KilledBy:  map[string]string{"echo.run": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"run.keeps-to-itself", "resume.keeps-to-run", "script.*"}, // the events seem to belong to another run
 	}, {
-		Name: "names-conversations-in-lower-case", Doc: "the events of a run name its conversation in lower case",
+		Name: "thread-id-lowercase", Doc: "names the thread in lower case in the events of a run",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = strings.ToLower(e.Thread) }),
 		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
 		Without:   []spec.Kind{spec.SlotCursor}, // or else the ids are UUIDs, which are in lower case anyway
 	}, {
-		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
+		Name: "thread-id-same-for-all", Doc: "names the same thread in the events of all runs",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
 		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"echo.thread-made"}, // every request without a thread id gets the same one
 	}, {
-		Name: "no-name-for-the-conversation", Doc: "the events of a run name no conversation",
+		Name: "thread-id-missing", Doc: "names no thread in the events of a run",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = "" }),
 		KilledBy:  map[string]string{"echo.thread-made": "run.end"},
 		AlsoFails: []string{"echo.thread", matchesSchema}, // an id that was sent is missing, too, and a schema may require it
 	}, {
-		Name: "conversations-stay-nameless", Doc: "the id of a conversation that the server created is not returned",
+		Name: "created-thread-id-missing", Doc: "does not return the id of a thread that the server created",
 		Middleware: replaceCreatedThread("null"),
 		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
 		AlsoFails:  []string{matchesSchema}, // a schema may require the id

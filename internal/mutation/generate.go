@@ -166,26 +166,26 @@ func (g *generator) addRefusals() {
 func (g *generator) addRefusal(kind refusedRequestKind, r spec.RefusalRequirement) {
 	add := func(defect, doc string, defective func(occurred func(), requirement string) middleware, also ...string) {
 		g.add(r.Requirement, defect, Mutant{
-			Doc:       kind.requests + " whose refusal " + r.Requirement + " is about are " + doc,
+			Doc:       fmt.Sprintf(doc, kind.requests, r.Requirement),
 			KilledBy:  map[string]string{kind.check: string(spec.HTTPRequest)},
 			AlsoFails: also,
 			defect:    func(occurred func()) middleware { return defective(occurred, r.Requirement) },
 		})
 	}
 	if kind.accept != nil && !r.Accept {
-		add("accepted", "accepted", kind.accept, kind.acceptAlso...)
+		add("accepted", "accepts %s that %s requires it to refuse", kind.accept, kind.acceptAlso...)
 	}
 	if len(r.Status) > 0 || len(r.Code) == 0 && r.Text == "" && !r.Plain {
-		add("status", "refused with another status", refuseWithOtherStatus, kind.statusAlso...)
+		add("status", "refuses %s with another status than %s specifies", refuseWithOtherStatus, kind.statusAlso...)
 	}
 	if len(r.Code) > 0 {
-		add("code", "refused with another code", hideRefusalText)
+		add("code", "refuses %s with another error code than %s specifies", hideRefusalText)
 	}
 	if r.Text != "" {
-		add("text", "refused with another text", hideRefusalText)
+		add("text", "refuses %s with another error text than %s specifies", hideRefusalText)
 	}
 	if r.Plain {
-		add("stream", "refused with an event stream", refuseWithStream, "refuse.same-form")
+		add("stream", "refuses %s with an event stream, contrary to %s", refuseWithStream, "refuse.same-form")
 	}
 }
 
@@ -194,7 +194,7 @@ func (g *generator) addRefusal(kind refusedRequestKind, r spec.RefusalRequiremen
 func (g *generator) addRejections() {
 	for _, r := range g.dialect.Requirements {
 		g.add(r.ID, "refused", Mutant{
-			Doc:       "valid requests that exercise " + r.ID + " are refused",
+			Doc:       "refuses valid requests that exercise " + r.ID,
 			KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 			AlsoFails: alsoIfRefused,
 			defect: func(occurred func()) middleware {
@@ -219,7 +219,7 @@ func (g *generator) addReplies() {
 			add := func(defect, doc string, edit func(e *spec.Event, a *completeResponse)) {
 				place := string(spec.HTTPResponse)
 				g.add(e.Requirement, defect, Mutant{
-					Doc:       "requests that " + e.Requirement + " is about are answered with another " + doc,
+					Doc:       "responds with another " + doc + " than " + e.Requirement + " specifies",
 					KilledBy:  map[string]string{repliesAsPromised: place, healthResponds: place},
 					AlsoFails: contentChecks, // a reply that is not as documented is not decoded
 					defect:    func(occurred func()) middleware { return editPromisedReply(occurred, e.Requirement, edit) },
@@ -252,9 +252,9 @@ var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
 // the descriptions, %s stands for the id of the violated requirement.
 var defectDocs = map[dialect.ResponseDefectKind]string{
-	dialect.MissingMember: "lack the member that %s is about",
-	dialect.WrongType:     "have a value of another type for the member that %s is about",
-	dialect.WrongValue:    "have a value for the member that %s is about that is not one of those documented",
+	dialect.MissingMember: "omits the member that %s specifies from replies or events",
+	dialect.WrongType:     "sends a value of another type for the member that %s specifies",
+	dialect.WrongValue:    "sends an undocumented value for the member that %s specifies",
 }
 
 // addDefects adds the mutants whose replies or frames violate the schema in the document. There is
@@ -262,7 +262,7 @@ var defectDocs = map[dialect.ResponseDefectKind]string{
 func (g *generator) addDefects() {
 	for _, x := range g.dialect.ResponseDefects() {
 		g.add(x.Requirement, string(x.Kind), Mutant{
-			Doc:      "replies or events " + strings.ReplaceAll(defectDocs[x.Kind], "%s", x.Requirement),
+			Doc:      fmt.Sprintf(defectDocs[x.Kind], x.Requirement),
 			KilledBy: map[string]string{matchesSchema: strings.Join(x.Locations, " ")},
 			// An event that violates the schema is not decoded. Its content is missing, and a later
 			// request that needs it, such as a link, may be refused.

@@ -55,16 +55,16 @@ var hidingConditions = []defectCondition{
 	{"after-tool", "after a tool call", func(c conditionFacts) bool { return c.follows("tool") || c.follows("tools") }},
 	{"after-resumed", "after an interrupt", func(c conditionFacts) bool { return c.follows("interrupt") }},
 	{"after-abandoned", "after an abandoned stream", func(c conditionFacts) bool { return c.left }},
-	{"after-canceled", "after a cancel", func(c conditionFacts) bool { return c.canceled }},
+	{"after-canceled", "after a cancel request", func(c conditionFacts) bool { return c.canceled }},
 	{"after-refused", "after a refused request", func(c conditionFacts) bool { return c.refused }},
 	{"after-denied", "after a denied request of another user", func(c conditionFacts) bool { return c.denied }},
-	{"sixth", "from the sixth run of a conversation on", func(c conditionFacts) bool { return len(c.earlier) >= 5 }},
+	{"sixth", "from the sixth run of a thread on", func(c conditionFacts) bool { return len(c.earlier) >= 5 }},
 	{"hundredth", "from the hundredth run of the process on", func(c conditionFacts) bool { return c.number >= 100 }},
 	{"reused", "on a reused connection", func(c conditionFacts) bool { return c.reused && len(c.earlier) > 0 }},
-	{"over-100", "after a prompt of more than 100 bytes", longerThan(100)},
-	{"over-256", "after a prompt of more than 256 bytes", longerThan(256)},
-	{"over-4096", "after a prompt of more than 4,096 bytes", longerThan(4096)},
-	{"over-65536", "after a prompt of more than 65,536 bytes", longerThan(65536)},
+	{"over-100", "for a prompt of more than 100 bytes", longerThan(100)},
+	{"over-256", "for a prompt of more than 256 bytes", longerThan(256)},
+	{"over-4096", "for a prompt of more than 4,096 bytes", longerThan(4096)},
+	{"over-65536", "for a prompt of more than 65,536 bytes", longerThan(65536)},
 	{"leading-space", "for a text that begins with a space", func(c conditionFacts) bool { return strings.Contains(c.prompt, "text  ") }},
 	{"separators", "for a text with a line separator", func(c conditionFacts) bool { return strings.ContainsRune(c.prompt, '\u2028') }},
 	{"other-planes", "for a text with characters of other planes", func(c conditionFacts) bool {
@@ -106,18 +106,20 @@ var (
 		"script.*", "content.*", "delta.*", "message.*", "run.output-*", "resume.*", "history.*", "done.*", "sequence.*", "reasoning.*",
 	}
 	hiddenDefects = []conditionalDefect{
-		{name: "drops-last-delta", doc: "the last piece of a text is missing", checks: textChecks, edit: dropLastDelta},
-		{name: "loses-character", doc: "a piece of a text lacks its last character", checks: textChecks, edit: editDelta(func(s, _ string) string {
+		{name: "drops-last-delta", doc: "omits the last text delta", checks: textChecks, edit: dropLastDelta},
+		{name: "loses-character", doc: "omits the last character of a text delta", checks: textChecks, edit: editDelta(func(s, _ string) string {
 			runes := []rune(s)
 			return string(runes[:max(0, len(runes)-1)])
 		})},
-		{name: "repeats-delta", doc: "a piece of a text is sent twice", checks: append(textChecks, "cursor.*"), edit: repeatDelta},
-		{name: "swaps-deltas", doc: "two pieces of a text are sent in the wrong order", checks: textChecks, edit: swapDeltas},
-		{name: "answers-earlier", doc: "a text begins like that of the run before", checks: textChecks, edit: editDelta(func(_, before string) string { return before })},
-		{name: "misaddresses", doc: "a piece of a text names another message", checks: append(textChecks, "wire.*"), edit: misaddressDelta},
-		{name: "never-ends", doc: "the terminal event is missing", checks: []string{"run.*", "done.*", "script.*", "cancel.*", "error.*"}, edit: dropEnd},
+		{name: "repeats-delta", doc: "sends a text delta twice", checks: append(textChecks, "cursor.*"), edit: repeatDelta},
+		{name: "swaps-deltas", doc: "sends two text deltas in the wrong order", checks: textChecks, edit: swapDeltas},
+		{name: "repeats-previous", doc: "sends the first text delta of the previous run in place of its own", checks: textChecks, edit: editDelta(func(_, before string) string {
+			return before
+		})},
+		{name: "misaddresses", doc: "sends a text delta that names another message", checks: append(textChecks, "wire.*"), edit: misaddressDelta},
+		{name: "never-ends", doc: "omits the terminal event", checks: []string{"run.*", "done.*", "script.*", "cancel.*", "error.*"}, edit: dropEnd},
 		{
-			name: "status-500", doc: "the run is refused with status 500", status: http.StatusInternalServerError,
+			name: "status-500", doc: "refuses the run with status 500", status: http.StatusInternalServerError,
 			checks: []string{"accept.*", "wire.opens-stream", "reply.*", "script.*"},
 		},
 	}

@@ -6,7 +6,7 @@ import "slices"
 // hidingConditions and the name of a defect in hiddenDefects. TestHiddenDefects tries a sample of
 // all possible pairs.
 var hiddenPairs = [][2]string{
-	{"after-failed", "answers-earlier"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
+	{"after-failed", "repeats-previous"}, {"after-tool", "loses-character"}, {"sixth", "swaps-deltas"},
 	{"hundredth", "drops-last-delta"}, {"reused", "loses-character"}, {"after-pause", "repeats-delta"},
 	{"charset", "drops-last-delta"}, {"accept-list", "repeats-delta"}, {"second-reader", "swaps-deltas"},
 	{"after-canceled", "repeats-delta"}, {"over-4096", "drops-last-delta"},

@@ -61,7 +61,7 @@ func dropMessages(kind spec.Kind) middleware {
 // contain them in altered form.
 var historyContentMutants = []*Mutant{
 	{
-		Name: "user-forgotten", Doc: "the user's messages are missing in the history",
+		Name: "history-user-messages-missing", Doc: "omits user messages from the history",
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem", // the prompt never appears in the history
@@ -70,7 +70,7 @@ var historyContentMutants = []*Mutant{
 		AlsoFails:  []string{"history.tells-images"},
 		Middleware: dropMessages(spec.HistoryUser),
 	}, {
-		Name: "user-cut", Doc: "only the first words of the user are kept",
+		Name: "history-user-text-12-bytes", Doc: "truncates user messages in the history to 12 bytes",
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem",
@@ -78,11 +78,11 @@ var historyContentMutants = []*Mutant{
 		AlsoFails:  []string{"history.tells-images"}, // images are searched for together with the complete text
 		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = m.Text[:min(len(m.Text), 12)] }),
 	}, {
-		Name: "images-forgotten", Doc: "the history has no images",
+		Name: "history-images-missing", Doc: "omits all images from the history",
 		KilledBy:   map[string]string{"history.tells-images": "history"},
 		Middleware: editHistoryImages(func([][]spec.Event) [][]spec.Event { return nil }),
 	}, {
-		Name: "first-image-only", Doc: "the history has only the first image of a message",
+		Name: "history-first-image-only", Doc: "returns only the first image of each message in the history",
 		KilledBy: map[string]string{"history.tells-all-images": "history"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
 			for i, of := range images {
@@ -91,7 +91,7 @@ var historyContentMutants = []*Mutant{
 			return images
 		}),
 	}, {
-		Name: "last-image-forgotten", Doc: "the history lacks the last image of a message with several",
+		Name: "history-last-image-missing", Doc: "omits the last image of a message with several images from the history",
 		KilledBy: map[string]string{"history.tells-all-images": "history"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
 			for i, of := range images {
@@ -100,7 +100,7 @@ var historyContentMutants = []*Mutant{
 			return images
 		}),
 	}, {
-		Name: "links-to-the-first-image", Doc: "the links of all images in the history lead to the first file",
+		Name: "history-links-to-first-image", Doc: "returns the link to the first image for every image in the history",
 		KilledBy: map[string]string{"history.links-open": "http.response"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
 			all := slices.Concat(images...)
@@ -112,29 +112,29 @@ var historyContentMutants = []*Mutant{
 			return images
 		}),
 	}, {
-		Name: "images-with-answers", Doc: "the history has the images with another message",
+		Name: "history-images-misattributed", Doc: "returns the images of a message with another message in the history",
 		KilledBy: map[string]string{"history.tells-images": "history"},
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
 			return slices.Concat([][]spec.Event{nil}, images[:len(images)-1])
 		}),
 	}, {
-		Name: "answer-forgotten", Doc: "the assistant's messages are missing in the history",
+		Name: "history-assistant-messages-missing", Doc: "omits assistant messages from the history",
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		Middleware: dropMessages(spec.HistoryAssistant),
 	}, {
-		Name: "answer-cut", Doc: "an answer lacks its last letter in the history",
+		Name: "history-assistant-last-character-missing", Doc: "omits the last character of each assistant message in the history",
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
 			runes := []rune(m.Text)
 			m.Text = string(runes[:max(0, len(runes)-1)])
 		}),
 	}, {
-		Name: "answer-reworded", Doc: "the history has other words for each answer",
+		Name: "history-assistant-text-differs", Doc: "returns another text for each assistant message in the history",
 		KilledBy:   map[string]string{"history.tells-only-answers": "history"},
 		AlsoFails:  []string{"history.tells-the-answer"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = "%% reworded %%" }),
 	}, {
-		Name: "answer-announced", Doc: "the history has another message of the assistant before each answer",
+		Name: "history-extra-assistant-message", Doc: "returns an extra assistant message before each answer in the history",
 		KilledBy:  map[string]string{"history.tells-only-answers": "history"},
 		AlsoFails: []string{"history.seq-orders"}, // the message has the number of the prompt
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
@@ -150,28 +150,28 @@ var historyContentMutants = []*Mutant{
 			e.Parts = all
 		}),
 	}, {
-		Name: "answer-limited", Doc: "the history has only the first 65,535 bytes of an answer",
+		Name: "history-assistant-text-65535-bytes", Doc: "truncates assistant messages in the history to 65,535 bytes",
 		KilledBy: map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) {
 			m.Text = strings.ToValidUTF8(m.Text[:min(len(m.Text), 1<<16-1)], "")
 		}),
 	}, {
-		Name: "tools-forgotten", Doc: "tool results are missing in the history",
+		Name: "history-tool-results-missing", Doc: "omits tool results from the history",
 		KilledBy:   map[string]string{"history.tells-tools": "history"},
 		Middleware: dropMessages(spec.HistoryTool),
 	}, {
-		Name: "tools-as-answers", Doc: "tool results are returned as messages of the assistant",
+		Name: "history-tool-results-as-assistant", Doc: "returns tool results in the history as assistant messages",
 		KilledBy:  map[string]string{"history.tells-tools": "history"},
 		AlsoFails: []string{"history.tells-only-answers"},
 		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) {
 			m.Kind, m.Role = spec.HistoryAssistant, ""
 		}),
 	}, {
-		Name: "tools-in-words", Doc: "tool results are returned as plain text instead of JSON",
+		Name: "history-tool-results-plain-text", Doc: "returns tool results in the history as plain text instead of JSON",
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) { m.Text = "The tool gave " + m.Text }),
 	}, {
-		Name: "tools-cut", Doc: "the end of each tool result is missing",
+		Name: "history-tool-results-truncated", Doc: "omits the last byte of each tool result in the history",
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessages(spec.HistoryTool, func(m *spec.Event) { m.Text = m.Text[:max(0, len(m.Text)-1)] }),
 	},

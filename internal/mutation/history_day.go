@@ -75,20 +75,20 @@ func renumberMessages(number func(i int) int) middleware {
 // sequence numbers, or wrongly report whether there are earlier days.
 var historyDayMutants = []*Mutant{
 	{
-		Name: "day-unread", Doc: "the latest day is returned for every requested day",
+		Name: "history-day-ignored", Doc: "returns the latest day of the history, whichever day the request names",
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		Middleware: editHistoryRequests(func(_ parsedRequest, asked *spec.Event) { asked.Day = "" }),
 	}, {
-		Name: "day-inclusive", Doc: "a request for the day before another returns that other day",
+		Name: "history-day-inclusive", Doc: "returns the named day itself when the request asks for the history before a day",
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		AlsoFails:  []string{"accept.as-documented"}, // no day follows the last of the year 9999
 		Middleware: shiftQueriedDay(1),
 	}, {
-		Name: "day-passed-over", Doc: "the nearest day is passed over",
+		Name: "history-nearest-day-skipped", Doc: "skips the nearest day when the request asks for the history before a day",
 		KilledBy:   map[string]string{"history.before-is-nearest": "history"},
 		Middleware: shiftQueriedDay(-1),
 	}, {
-		Name: "day-mistaken", Doc: "a request for the day before another skips to a day long ago",
+		Name: "history-distant-day-returned", Doc: "returns a day in the distant past when the request asks for the history before a day",
 		KilledBy: map[string]string{"history.before-is-nearest": "history"},
 		Middleware: editEarlierDay(func(_ string, e *spec.Event) {
 			if e.Day != "" {
@@ -96,7 +96,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "day-of-no-thread", Doc: "a request for the day before another finds none if it names no conversation",
+		Name: "history-day-requires-thread", Doc: "returns an empty history when the request asks for the history before a day and names no thread",
 		KilledBy: map[string]string{"history.before-is-nearest": "history"},
 		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
 			if asked := v.parsed(); asked.Thread == "" && asked.Day != "" {
@@ -104,7 +104,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-promised", Doc: "every history of a conversation has more: true",
+		Name: "history-more-always-true", Doc: "returns more: true in every history of a thread",
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if e.Thread != "" && e.Day != "" {
@@ -112,7 +112,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-than-one", Doc: "every history with more than one message has more: true",
+		Name: "history-more-with-two-messages", Doc: "returns more: true in every history with more than one message",
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if len(e.Parts) > 1 {
@@ -120,7 +120,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-denied", Doc: "a history with more: false has an earlier day",
+		Name: "history-day-despite-no-more", Doc: "returns an earlier day after a history with more: false",
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
 		Middleware: editEarlierDay(func(before string, e *spec.Event) {
 			if e.Day == "" && e.Thread != "" {
@@ -129,7 +129,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-of-no-day", Doc: "before the first day there are messages of none",
+		Name: "history-messages-without-day", Doc: "returns messages without a day when the request asks for the history before the first day",
 		KilledBy: map[string]string{
 			"history.no-more-is-there": "history",
 			"history.one-day":          "history",
@@ -140,19 +140,19 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "stamps-of-other-days", Doc: "messages have timestamps of three days earlier",
+		Name: "history-timestamps-three-days-early", Doc: "returns messages in the history with timestamps that are three days too early",
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(int) bool { return true }, 0, -3),
 	}, {
-		Name: "stamp-of-next-year", Doc: "the first message of a history has a timestamp of next year",
+		Name: "history-first-timestamp-next-year", Doc: "returns the first message of a history with a timestamp that is one year too late",
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(i int) bool { return i == 0 }, 1, 0),
 	}, {
-		Name: "unnumbered", Doc: "all messages of a history have the number 0",
+		Name: "history-sequence-numbers-zero", Doc: "returns all messages of a history with the sequence number 0",
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(int) int { return 0 }),
 	}, {
-		Name: "numbers-by-pairs", Doc: "the sequence numbers of a history are in another order than its messages",
+		Name: "history-sequence-numbers-swapped", Doc: "swaps the sequence numbers of messages in a history in pairs, without moving the messages",
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(i int) int { return (i ^ 1) + 1 }),
 	},

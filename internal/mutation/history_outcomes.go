@@ -42,12 +42,12 @@ func refuseLong(limit int, value func(ask *spec.Event) string) middleware {
 // characters.
 var byteLimitMutants = []*Mutant{
 	{
-		Name: "run-id-limit-in-bytes", Doc: "ids of runs may have no more than 128 bytes",
+		Name: "run-id-limit-in-bytes", Doc: "limits run ids to 128 bytes instead of 128 characters",
 		KilledBy: map[string]string{acceptsAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
 		AlsoFails:  []string{"refuse.same-form"}, // these refusals have no error code
 		Middleware: refuseLong(128, func(ask *spec.Event) string { return ask.Run }),
 	}, {
-		Name: "text-limit-in-bytes", Doc: "the user's text may have no more than 10,000 bytes",
+		Name: "text-limit-in-bytes", Doc: "limits the user's text to 10,000 bytes instead of 10,000 characters",
 		KilledBy: map[string]string{acceptsAsDocumented: "http.request"}, Needs: []spec.Kind{spec.RunAccepted},
 		// These refusals have no error code, and the server has stored the text before it refuses
 		// it.
@@ -93,15 +93,15 @@ func dropUnreadAnswers(next dialectHandler) dialectHandler {
 // the answers of runs whose streams no client requested.
 var historyOutcomeMutants = []*Mutant{
 	{
-		Name: "failed-prompt-forgotten", Doc: "the history lacks the prompts of runs that failed",
+		Name: "history-failed-prompts-missing", Doc: "omits the prompts of failed runs from the history",
 		KilledBy:   map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: dropPrompts("error ", "error-mid "),
 	}, {
-		Name: "cancelled-prompt-forgotten", Doc: "the history lacks the prompts of runs that were cancelled",
+		Name: "history-canceled-prompts-missing", Doc: "omits the prompts of canceled runs from the history",
 		KilledBy:   map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: dropPrompts("slow 61 "),
 	}, {
-		Name: "unread-answer-forgotten", Doc: "the history lacks the answer of a run whose stream nobody requested",
+		Name: "history-unstreamed-answer-missing", Doc: "omits the answer of a run from the history if no client requested the stream of the run",
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		AlsoFails:  []string{"history.tells-tools"}, // what the tools of such a run returned is missing, too
 		Middleware: dropUnreadAnswers,

@@ -14,7 +14,7 @@ import (
 // without threads.
 var historyThreadMutants = []*Mutant{
 	{
-		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
+		Name: "history-thread-ignored", Doc: "returns the history of the user's first thread, whichever thread the request names",
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
 		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
@@ -23,7 +23,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
+		Name: "history-thread-id-uppercase", Doc: "returns the thread id in upper case in a history with two messages",
 		KilledBy: map[string]string{"history.thread-as-asked": "history"},
 		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
 			if len(e.Parts) == 2 && v.parsed().Thread != "" {
@@ -31,7 +31,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
+		Name: "history-tool-thread-unknown", Doc: "reports a thread as unknown if its history contains a tool result",
 		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
 		// The conversation was known before, and the histories of its days are not requested.
 		AlsoFails: []string{"history.before-*", acceptsAsDocumented},
@@ -43,17 +43,17 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
+		Name: "history-threads-mixed", Doc: "adds the messages of the user's other threads to every history",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		AlsoFails:  alsoWithOtherMessages,
 		Middleware: mixThreads(func([]spec.Event) bool { return true }),
 	}, {
-		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
+		Name: "history-short-threads-mixed", Doc: "adds the messages of the user's other threads to a history with two messages",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		AlsoFails:  alsoWithOtherMessages,
 		Middleware: mixThreads(func(told []spec.Event) bool { return len(told) == 2 }),
 	}, {
-		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
+		Name: "latest-thread-missing", Doc: "returns an empty history when the request asks for the latest thread",
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: editHistories(func(v parsedRequest, e *spec.Event) {
 			if v.parsed().Thread == "" {
@@ -61,7 +61,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
+		Name: "latest-thread-is-previous", Doc: "returns the last thread but one when the request asks for the latest thread",
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: chooseHistory(func(own []string, asked *spec.Event) {
 			if asked.Thread == "" && len(own) > 1 {
@@ -69,11 +69,11 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "refused-is-latest", Doc: "a prompt that is refused makes its conversation the latest",
+		Name: "latest-thread-from-refused-prompt", Doc: "returns the thread of a refused prompt when the request asks for the latest thread",
 		KilledBy:   map[string]string{"history.latest": "history"},
 		Middleware: refusedIsLatest,
 	}, {
-		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
+		Name: "empty-history-has-more", Doc: "returns more: true in the empty history of a user without threads",
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if e.Thread == "" {
@@ -81,7 +81,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "none-has-day", Doc: "the empty history of a user without conversations has a day",
+		Name: "empty-history-has-day", Doc: "returns a day in the empty history of a user without threads",
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if e.Thread == "" {

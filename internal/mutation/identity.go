@@ -16,64 +16,64 @@ import (
 // or give the same id to several runs or threads. One of them sends an image without a URL.
 var identityMutants = []*Mutant{
 	{
-		Name: "user-at-first", Doc: "a message is the user's at its start and the assistant's at its end",
+		Name: "message-start-as-user", Doc: "sends a message with the role user in its start event and the role assistant in its end event",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageStart), func(e *spec.Event) { e.Role = "user" }),
 		KilledBy:  map[string]string{"message.keeps-role-and-type": "message.end"},
 		AlsoFails: []string{matchesSchema}, // a schema may say whose tool results are
 	}, {
-		Name: "system-at-last", Doc: "a message is the assistant's at its start and the system's at its end",
+		Name: "message-end-as-system", Doc: "sends a message with the role assistant in its start event and the role system in its end event",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageEnd), func(e *spec.Event) { e.Role = "system" }),
 		KilledBy:  map[string]string{"message.keeps-role-and-type": "message.end"},
 		// The output has the role of the start, the answer is the system's, and a schema may say
 		// whose tool results are.
 		AlsoFails: []string{"run.output-matches", "script.text", matchesSchema},
 	}, {
-		Name: "answers-as-user", Doc: "the messages of an answer are the user's",
+		Name: "answer-role-user", Doc: "sends the messages of an answer with the role user",
 		NewEffect: replaceText(`"role":"assistant"`, `"role":"user"`),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
 		KilledBy:  map[string]string{"script.text": "message.end message.start"},
 	}, {
-		Name: "answers-as-system", Doc: "the messages of an answer are the system's",
+		Name: "answer-role-system", Doc: "sends the messages of an answer with the role system",
 		NewEffect: replaceText(`"role":"assistant"`, `"role":"system"`),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else texts have no message with a role
 		KilledBy:  map[string]string{"script.text": "message.end message.start"},
 	},
-	replyMutant("image-of-nothing", "asked for a text and an image, the server sends an image without a URL",
+	replyMutant("image-without-url", "sends an image without a URL when the prompt asks for a text and an image",
 		"contents", `[message: [text: see, image: '']]`, "script.contents", "http.close"),
 	{
-		Name: "one-run-id", Doc: "all runs have the same id",
+		Name: "run-id-same-for-all", Doc: "uses the same id for all runs",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "the-run" }),
 		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
 		// The id of a request is not repeated, and a repeated opening event differs.
 		AlsoFails: []string{"echo.run", "sequence.never-falls"},
 	}, {
-		Name: "few-run-ids", Doc: "the ids of runs are one of sixteen",
+		Name: "run-ids-only-sixteen", Doc: "uses only sixteen different run ids",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Run = "run-" + e.Run[:min(1, len(e.Run))] }),
 		Needs:     []spec.Kind{spec.MessageStart}, // or else nearly all requests choose the id themselves
 		KilledBy:  map[string]string{"run.ids-unique": "run.start"},
 		AlsoFails: []string{"echo.run"}, // the id of a request is not repeated
 	}, {
-		Name: "ended-at-once", Doc: "the time at which a run ended is a millisecond after its start",
+		Name: "run-completed-after-millisecond", Doc: "reports a completion time of the run that is one millisecond after its creation time",
 		NewEffect: changeFrames(endAfter(1)),
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
 	}, {
-		Name: "ended-in-an-hour", Doc: "the time at which a run ended is an hour after its start",
+		Name: "run-completed-after-hour", Doc: "reports a completion time of the run that is one hour after its creation time",
 		NewEffect: changeFrames(endAfter(3_600_000)),
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
 	}, {
-		Name: "ended-soon-after", Doc: "the time at which a run ended is a tenth of a second after its start",
+		Name: "run-completed-after-tenth", Doc: "reports a completion time of the run that is a tenth of a second after its creation time",
 		NewEffect: changeFrames(endAfter(100)),
 		KilledBy:  map[string]string{"run.times-span-the-run": "run.end"},
 	}, {
-		Name: "failed-is-canceled", Doc: "a run that fails is reported as canceled",
+		Name: "failed-run-canceled", Doc: "reports a failed run as canceled",
 		NewEffect: replaceText(`"status":"failed"`, `"status":"canceled"`),
 		KilledBy:  map[string]string{"error.says-failed": "run.error"},
 	}, {
-		Name: "failed-is-rejected", Doc: "a run that fails is reported as rejected",
+		Name: "failed-run-rejected", Doc: "reports a failed run as rejected",
 		NewEffect: replaceText(`"status":"failed"`, `"status":"rejected"`),
 		KilledBy:  map[string]string{"error.says-failed": "run.error"},
 	}, {
-		Name: "list-canceled", Doc: "the end of the run lists its messages as canceled",
+		Name: "run-output-canceled", Doc: "lists the messages of the run as canceled in the terminal event",
 		NewEffect: changeParts(fault.OfKind(spec.RunEnd), func(p *spec.Event) {
 			if p.Kind == spec.MessageEnd || p.Kind == spec.ReasoningEnd {
 				p.Status = "canceled"
@@ -81,14 +81,14 @@ var identityMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
-		Name: "call-is-a-text", Doc: "a message that contains a tool call has the type of a text",
+		Name: "tool-call-type-text", Doc: "sends a message that contains a tool call with the type of a text message",
 		Middleware: retypeMessages(func(types []string) map[string]string {
 			return map[string]string{types[0]: strings.ToUpper(textType)}
 		}),
 		KilledBy:  map[string]string{"tool.message-type": "message.end tool.call"},
 		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may identify calls by the type of their message
 	}, {
-		Name: "result-is-a-call", Doc: "a message that contains a tool result has the type of a call",
+		Name: "tool-result-type-call", Doc: "sends a message that contains a tool result with the type of a tool call",
 		Middleware: retypeMessages(func(types []string) map[string]string {
 			other := map[string]string{}
 			for _, t := range types[1:] {
@@ -99,7 +99,7 @@ var identityMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.message-type": "message.end tool.result"},
 		AlsoFails: []string{matchesSchema, "tool.*", "script.*"}, // a schema may identify results by the type of their message
 	}, {
-		Name: "one-thread-for-the-nameless", Doc: "all requests that name no thread get the same one",
+		Name: "created-thread-id-same", Doc: "returns the same thread id for all requests that name no thread",
 		Middleware: replaceCreatedThread(`"the-thread"`),
 		KilledBy:   map[string]string{"echo.thread-made": "run.end"},
 	},

@@ -12,30 +12,30 @@ import (
 // reasoning, a tool call or a step twice, at the wrong time, or without its counterpart.
 var inTurnMutants = []*Mutant{
 	{
-		Name: "started-twice-at-once", Doc: "the event that starts the run is sent twice, one after the other",
+		Name: "run-start-twice", Doc: "sends the start event of the run twice in succession",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), sameAgain),
 		KilledBy:  map[string]string{"run.starts-in-turn": "run.start"},
 	}, {
-		Name: "failed-twice", Doc: "a run that has failed fails again, with another message",
+		Name: "run-error-twice", Doc: "reports the failure of a run again with another error message",
 		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{withChange(e, func(o *spec.Event) { o.Text = "failed to process the request: " + e.Text })}
 		}),
 		KilledBy:  map[string]string{"run.ends-in-turn": "run.error"},
 		AlsoFails: []string{"script.error", "script.error-mid"},
 	}, {
-		Name: "message-opened-again", Doc: "the event that starts a message is sent twice",
+		Name: "message-start-twice", Doc: "sends the start event of a message twice",
 		NewEffect: insertAfter(fault.OfKind(spec.MessageStart), sameAgain),
 		KilledBy:  map[string]string{"message.in-turn": "message.start"},
 	}, {
-		Name: "message-ended-again", Doc: "the event that ends a message is sent twice",
+		Name: "message-end-twice", Doc: "sends the end event of a message twice",
 		NewEffect: insertAfter(fault.OfKind(spec.MessageEnd), sameAgain),
 		KilledBy:  map[string]string{"message.in-turn": "message.end"},
 	}, {
-		Name: "reasoning-ended-first", Doc: "reasoning ends before its last piece",
+		Name: "reasoning-end-early", Doc: "ends reasoning before its last delta",
 		NewEffect: endReasoningEarly,
 		KilledBy:  map[string]string{"message.in-turn": "reasoning.delta"},
 	}, {
-		Name: "call-opened-after-its-arguments", Doc: "a call is opened again before its end",
+		Name: "tool-call-start-before-end", Doc: "sends the start event of a tool call again before its end event",
 		NewEffect: editEvents(func() eventEdit {
 			starts := map[string]spec.Event{}
 			return func(e *spec.Event, emit func(*spec.Event)) {
@@ -52,11 +52,11 @@ var inTurnMutants = []*Mutant{
 		AlsoFails: []string{"tool.arguments-are-json"}, // they begin with the start
 		Without:   []spec.Kind{spec.Done},              // or else call-opened-twice is the same defect
 	}, {
-		Name: "step-left-open", Doc: "a step starts at the beginning of the run and never ends",
+		Name: "step-end-missing", Doc: "starts a step at the beginning of the run and never ends it",
 		Fault:    "step-end-missing",
 		KilledBy: map[string]string{"step.all-end": "run.end"},
 	}, {
-		Name: "inner-step-left-open", Doc: "of two steps, one in the other, only the outer one ends",
+		Name: "inner-step-end-missing", Doc: "ends only the outer one of two nested steps",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{
 				newStep(spec.StepStart, e, "outer"), newStep(spec.StepStart, e, "inner"), newStep(spec.StepEnd, e, "outer"),
@@ -64,15 +64,15 @@ var inTurnMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"step.all-end": "run.end"},
 	}, {
-		Name: "step-ends-alone", Doc: "a step ends that never started",
+		Name: "step-end-without-start", Doc: "ends a step that never started",
 		Fault:    "step-end-alone",
 		KilledBy: map[string]string{"step.pairs": "step.end"},
 	}, {
-		Name: "step-starts-twice", Doc: "a step starts while it is open",
+		Name: "step-start-twice", Doc: "starts a step that is already open",
 		Fault:    "step-start-twice",
 		KilledBy: map[string]string{"step.pairs": "step.start"},
 	}, {
-		Name: "step-ends-as-another", Doc: "a step ends under another name",
+		Name: "step-end-other-name", Doc: "ends a step under another name",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{newStep(spec.StepStart, e, "plan"), newStep(spec.StepEnd, e, "PLAN")}
 		}),
@@ -86,12 +86,12 @@ var inTurnMutants = []*Mutant{
 // message or of a tool call. The first chunk also starts the message or call.
 var chunkMutants = []*Mutant{
 	{
-		Name: "chunk-of-nothing", Doc: "the chunks of a message name no message",
+		Name: "chunk-without-message-id", Doc: "sends the chunks of a message without a message id",
 		Fault:     "chunk-unnamed",
 		KilledBy:  map[string]string{"chunk.first-names": "message.delta"},
 		AlsoFails: []string{"script.*"}, // clients have nothing to append the text to
 	}, {
-		Name: "call-chunk-without-a-tool", Doc: "the first chunk of a call has no name of a tool",
+		Name: "chunk-without-tool-name", Doc: "sends the first chunk of a tool call without a tool name",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{
 				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Text: "{}"}),
@@ -101,7 +101,7 @@ var chunkMutants = []*Mutant{
 		KilledBy:  map[string]string{"chunk.first-names": "tool.start"},
 		AlsoFails: []string{"script.*"}, // no prompt asks for the call
 	}, {
-		Name: "chunk-in-another-role", Doc: "the second chunk of a message has another role",
+		Name: "chunk-role-changes", Doc: "sends the second chunk of a message with another role",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{
 				newChunk(spec.MessageDelta, e, spec.Event{Message: "x", Role: "assistant"}),
@@ -114,7 +114,7 @@ var chunkMutants = []*Mutant{
 			"wire.flushes",           // and before a pause that a prompt asks for
 		},
 	}, {
-		Name: "chunk-of-another-tool", Doc: "the second chunk of a call has another name of a tool",
+		Name: "chunk-tool-name-changes", Doc: "sends the second chunk of a tool call with another tool name",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{
 				newChunk(spec.ToolDelta, e, spec.Event{Call: "x", Name: "find_in_page", Text: "{"}),
@@ -131,29 +131,29 @@ var chunkMutants = []*Mutant{
 // such as [END] in a stream, although only other protocols have one.
 var lineMutants = []*Mutant{
 	{
-		Name: "lines-end-with-crlf", Doc: "all lines of a stream end with CRLF",
+		Name: "lines-end-with-crlf", Doc: "ends all lines of a stream with CRLF",
 		NewEffect: replaceText("\n", "\r\n"),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
 	}, {
-		Name: "line-ends-with-crlf", Doc: "the lines of the first event of a stream end with CRLF",
+		Name: "first-event-ends-with-crlf", Doc: "ends the lines of the first event of a stream with CRLF",
 		Fault:    "crlf; streams=0",
 		KilledBy: map[string]string{"wire.lines-end-with-lf": "*"},
 	}, {
-		Name: "last-line-ends-with-cr", Doc: "the lines of the last event end with CR",
+		Name: "last-event-ends-with-cr", Doc: "ends the lines of the last event with CR",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("\n"), []byte("\r")) }),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "*"},
 		AlsoFails: []string{"wire.flushes"}, // each event is held until the next one
 	}, {
-		Name: "comments-end-with-crlf", Doc: "a comment comes after each event, and its lines end with CRLF",
+		Name: "comments-end-with-crlf", Doc: "sends a comment after each event and ends its lines with CRLF",
 		NewEffect: changeFrames(func(frame []byte) []byte { return append(frame, ": still here\r\n\r\n"...) }),
 		KilledBy:  map[string]string{"wire.lines-end-with-lf": "comment"},
 	}, {
-		Name: "terminator-at-the-end", Doc: "the terminator of other protocols comes after the last event",
+		Name: "foreign-terminator-at-end", Doc: "sends the terminator of other protocols after the last event",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return append(frame, "data: [END]\n\n"...) }),
 		KilledBy:  map[string]string{"done.absent": "?"},
 		AlsoFails: []string{"wire.frames-are-json", "wire.flushes"}, // each event is held until the next one
 	}, {
-		Name: "terminator-in-between", Doc: "the terminator of other protocols comes in the middle of a stream",
+		Name: "foreign-terminator-mid-stream", Doc: "sends the terminator of other protocols in the middle of a stream",
 		NewEffect: insertFrame("[END]"),
 		KilledBy:  map[string]string{"done.absent": "?"},
 		AlsoFails: []string{"wire.frames-are-json"},
@@ -164,23 +164,23 @@ var lineMutants = []*Mutant{
 // interrupts occur twice or share an id.
 var answerMutants = []*Mutant{
 	{
-		Name: "result-with-a-longer-id", Doc: "results name calls by ids with one letter too many",
+		Name: "tool-result-longer-call-id", Doc: "sends tool results with call ids that have one letter too many",
 		NewEffect: changeEvents(fault.OfKind(spec.ToolResult), func(e *spec.Event) { e.Call += "x" }),
 		KilledBy:  map[string]string{"tool.result-names-call": "tool.result"},
 		AlsoFails: []string{"script.tool", "script.tools", "tool.client-call-is-offered"}, // the call has no result
 	}, {
-		Name: "result-before-its-call", Doc: "the result of a call is sent before the call",
+		Name: "tool-result-before-call", Doc: "sends a tool result before its tool call",
 		NewEffect: sendResultsFirst,
 		KilledBy:  map[string]string{"tool.result-after-end": "tool.result"},
 		Needs:     []spec.Kind{spec.ToolResult},
 		AlsoFails: []string{"script.tool", "script.tools"},
 	}, {
-		Name: "interrupt-twice", Doc: "the end of the run has its interrupt twice",
+		Name: "interrupt-twice", Doc: "sends the interrupt of the run twice in the terminal event",
 		NewEffect: changeEvents(hasInterrupt, func(e *spec.Event) { e.Parts = append(slices.Clone(e.Parts), e.Parts...) }),
 		KilledBy:  map[string]string{"interrupt.ids-differ": "interrupt"},
 		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt asked for one
 	}, {
-		Name: "interrupts-share-an-id", Doc: "the end of the run has a second interrupt, with another question and the id of the first",
+		Name: "interrupt-id-shared", Doc: "adds a second interrupt with another question and the id of the first to the terminal event",
 		NewEffect: changeEvents(hasInterrupt, func(e *spec.Event) {
 			other := e.Parts[len(e.Parts)-1]
 			other.Text = `{"question":"Really?"}`

@@ -62,7 +62,7 @@ func (g *generator) addInvalidForm(v parsedRequest) {
 				continue
 			}
 			g.add(r.Requirement, form.defect, Mutant{
-				Doc:       "invalid requests " + form.doc + ", whose refusal " + r.Requirement + " is about, are accepted",
+				Doc:       "accepts invalid requests " + form.doc + " that " + r.Requirement + " requires it to refuse",
 				KilledBy:  map[string]string{refusesAsDocumented: string(spec.HTTPRequest)},
 				AlsoFails: contentChecks, // an accepted request gets the response to another one
 				defect: func(occurred func()) middleware {

@@ -26,54 +26,54 @@ var alsoMuted = []string{"script.*", "history.*", "run.outlives-others", "cancel
 // lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
 var lifecycleMutants = []*Mutant{
 	{
-		Name: "opening-untold", Doc: "the event that starts the run is missing",
+		Name: "run-start-missing", Doc: "omits the start event of the run",
 		Fault: "first-missing",
 		KilledBy: map[string]string{
 			"run.opens-first": "message.delta message.end run.end run.error run.progress", "run.opens-or-fails": "message.start run.end",
 		},
 		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // if no other event of the run precedes its end
 	}, {
-		Name: "opening-late", Doc: "an event comes before the start of the run",
+		Name: "run-start-late", Doc: "sends an event before the start event of the run",
 		Fault:     "start-late",
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start", "run.opens-or-fails": "message.start reasoning.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // the progress event is missing before the content
 	}, {
-		Name: "run-untold", Doc: "only the terminal event of the run is sent",
+		Name: "run-terminal-event-only", Doc: "sends no events about the run except the terminal event",
 		NewEffect: dropEvents(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !isTerminal(e) }),
 		KilledBy:  map[string]string{"run.opens-first": "*", "run.opens-or-fails": "*", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // the progress event is missing; with one event less, a sequence number is used twice
 	}, {
-		Name: "not-under-way", Doc: "the run is never reported as in progress",
+		Name: "run-progress-missing", Doc: "never reports the run as in progress",
 		Fault:    "progress-missing",
 		KilledBy: map[string]string{"run.progress-precedes-content": "message.start"},
 	}, {
-		Name: "under-way-late", Doc: "the run is reported as in progress only after its first content",
+		Name: "run-progress-late", Doc: "reports the run as in progress only after its first content",
 		NewEffect: swapEvents(fault.OfKind(spec.RunProgress)),
 		KilledBy:  map[string]string{"run.progress-precedes-content": "message.start reasoning.start"},
 	}, {
-		Name: "end-untold", Doc: "the terminal event of the run is missing",
+		Name: "terminal-event-missing", Doc: "omits the terminal event of the run",
 		Fault:     "end-missing",
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		AlsoFails: append([]string{"script.interrupt", "script.slow"}, alsoWithoutEnd...), // the terminal event may carry interrupts, or that the run was cancelled
 	}, {
-		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
+		Name: "stream-ends-after-first-delta", Doc: "omits all events after the first text delta and ends the stream normally",
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		// The rest of the response is missing, too, and the body ends only when the run does, after
 		// a silence that may be longer than a client waits.
 		AlsoFails: slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
-		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
+		Name: "terminal-event-twice", Doc: "sends the terminal event of the run twice",
 		Fault:     "double-end",
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "run.ends-in-turn": "run.end run.error"},
 		AlsoFails: []string{"cancel.run-ends", "script.interrupt"}, // the terminal event of a cancelled run is affected, too; it may have interrupts
 	}, {
-		Name: "fails-after-its-end", Doc: "the run ends well, and then it fails",
+		Name: "run-fails-after-completion", Doc: "reports the run as completed and then as failed",
 		Fault:     "error-after-end",
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "run.status-moves-forward": "run.error"},
 		AlsoFails: []string{"script.*", "cancel.run-ends"}, // the run fails although the prompt asked for an answer; a cancelled run has two ends
 	}, {
-		Name: "ends-after-its-failure", Doc: "the run fails, and then it ends well",
+		Name: "run-fails-before-completion", Doc: "reports every run as failed and then as completed",
 		Fault:    "end-after-error",
 		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end", "run.ends-in-turn": "run.end"},
 		// The prompt asked for an answer, and messages that a failure may leave open must be closed
@@ -84,7 +84,7 @@ var lifecycleMutants = []*Mutant{
 			"tool.client-call-run-succeeds",
 		},
 	}, {
-		Name: "failure-then-end", Doc: "a failed run is reported as completed afterwards",
+		Name: "failed-run-completes-afterwards", Doc: "reports a failed run as completed after its failure",
 		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{withChange(e, func(o *spec.Event) {
 				o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created
@@ -94,7 +94,7 @@ var lifecycleMutants = []*Mutant{
 		// Messages that a failure may leave open must be closed at a good end.
 		AlsoFails: []string{"message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
-		Name: "word-after-the-end", Doc: "a delta is sent again after the terminal event",
+		Name: "delta-after-terminal-event", Doc: "sends a delta again after the terminal event",
 		Fault: "event-after-end",
 		KilledBy: map[string]string{
 			"run.end-is-last": "message.delta message.end run.progress run.start", "run.ends-in-turn": "message.delta tool.end",
@@ -103,17 +103,17 @@ var lifecycleMutants = []*Mutant{
 		// a start has no end.
 		AlsoFails: []string{"script.*", "tool.starts-first", "run.ends", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
-		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
+		Name: "message-after-terminal-event", Doc: "sends a new message after the terminal event",
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
 		KilledBy:  map[string]string{"run.end-is-last": "message.start message.progress message.delta", "run.ends-in-turn": "message.start"},
 		AlsoFails: []string{"script.*", "resume.ends"}, // the prompt did not ask for that text, and a stream resumed there has no terminal event
 	}, {
-		Name: "lingers", Doc: "the body is not ended when the run has",
+		Name: "body-unended-after-run", Doc: "does not end the body after the run has ended",
 		Fault:     "linger; for=30s; streams=0",
 		KilledBy:  map[string]string{"run.closes-after-end": "run.end run.error"},
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends"}, // the body never ends
 	}, {
-		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
+		Name: "body-unended-after-failure", Doc: "does not end the body after the run has failed",
 		NewEffect: replaceLast(func(w fault.StreamSink, last []byte) error {
 			if err := sendNow(w, last); err != nil || !bytes.Contains(last, []byte("failure")) {
 				return err
@@ -125,11 +125,11 @@ var lifecycleMutants = []*Mutant{
 		// know the last event, the mutant sends each event with the next one.
 		AlsoFails: []string{"wire.body-is-whole", "wire.ends", "wire.keeps-alive", "wire.flushes"},
 	}, {
-		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
+		Name: "idle-limit-ignored", Doc: "ignores the idle limit that a client requests",
 		Middleware: changeIdleLimit(func(string) string { return "" }),
 		KilledBy:   map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
 	}, {
-		Name: "idle-limit-misread", Doc: "a limit of 1 is read as 61, one of 2 as 62",
+		Name: "idle-limit-misread", Doc: "reads an idle limit of 1 as 61, and one of 2 as 62",
 		Middleware: changeIdleLimit(func(limit string) string {
 			if len(limit) > 1 { // the ends of the range stay within it
 				return limit
@@ -138,7 +138,7 @@ var lifecycleMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"run.idle-limit-ends": "message.delta message.start run.end"},
 	}, {
-		Name: "idle-limit-cancels", Doc: "the end of a stream that a client limited cancels its run",
+		Name: "idle-limit-cancels-run", Doc: "cancels the run when a stream with an idle limit ends",
 		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			next.ServeHTTP(w, v.httpRequest)
 			if v.isOperation("listen") && v.event.PollLimit != "" {
@@ -151,71 +151,71 @@ var lifecycleMutants = []*Mutant{
 		KilledBy:  map[string]string{"script.idle": "run.error"},
 		AlsoFails: []string{"cancel.spares-others"}, // the run ends when another run of the thread is canceled
 	}, {
-		Name: "idle-limit-in-total", Doc: "a stream with a limit on silence ends when its silences together exceed the limit",
+		Name: "idle-limit-cumulative", Doc: "applies the idle limit of a stream to the sum of its idle periods",
 		Middleware: limitTotalSilence,
 		KilledBy:   map[string]string{"run.idle-limit-ends": "http.close"},
 	}, {
-		Name: "unheard-after-two-seconds", Doc: "after a silence of two seconds, nothing more of a run is sent",
+		Name: "events-stop-after-pause", Doc: "sends no more events of a run after a pause of two seconds",
 		Middleware: muteAfterSilence(2*time.Second, func(spec.Kind) bool { return true }),
 		KilledBy:   map[string]string{"run.ends": "http.close", "script.idle": "http.close"},
 		AlsoFails:  slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
-		Name: "unheard-between-deltas", Doc: "when a second has passed after a piece of a text, nothing more of a run is sent",
+		Name: "events-stop-between-deltas", Doc: "sends no more events of a run when one second has passed after a text delta",
 		Middleware: muteAfterSilence(time.Second, func(k spec.Kind) bool { return k == spec.MessageDelta }),
 		KilledBy:   map[string]string{"run.ends": "http.close", "wire.ends": "http.close", "script.slow": "message.delta"},
 		AlsoFails:  slices.Concat(alsoWithoutEnd, alsoMuted),
 	}, {
-		Name: "other-run", Doc: "an event about the run names another run",
+		Name: "run-event-wrong-run-id", Doc: "names another run in an event about the run",
 		Fault:     "wrong-run; event=1",
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error run.progress run.start", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error run.progress"},
 		AlsoFails: []string{"sequence.never-falls", "resume.keeps-to-run"}, // a resumed stream has the wrong id, too, in an event whose number the original had
 	}, {
-		Name: "end-of-another-run", Doc: "the end of the run names another run",
+		Name: "terminal-event-wrong-run-id", Doc: "names another run in the terminal event",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error"},
 		AlsoFails: []string{"resume.keeps-to-run"}, // the end of a resumed stream has the wrong id, too
 	}, {
-		Name: "opened-twice", Doc: "the run is started again after its first content",
+		Name: "run-start-after-content", Doc: "sends the start event of the run again after its first content",
 		Fault:     "double-start",
 		KilledBy:  map[string]string{"run.status-moves-forward": "run.start", "run.starts-in-turn": "run.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // a run reported as in progress is reported as created afterwards
 	}, {
-		Name: "created-later", Doc: "the time at which the run began is another at its end",
+		Name: "run-created-time-changes", Doc: "reports another creation time of the run in the terminal event",
 		Fault:    "created-changes",
 		KilledBy: map[string]string{"run.created-is-stable": "run.end run.error"},
 	}, {
-		Name: "created-anew", Doc: "each event of the run has an earlier creation time than the one before",
+		Name: "run-created-time-decreases", Doc: "reports an earlier creation time in each event of the run than in the one before",
 		NewEffect: shiftCreated,
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls", "run.times-span-the-run"}, // the replayed opening event differs from the original one with the same number; the times do not fit a silence
 	}, {
-		Name: "ended-before-it-began", Doc: "the time at which the run ended lies before the one at which it began",
+		Name: "run-completed-before-created", Doc: "reports a completion time of the run that is before its creation time",
 		Fault:    "completed-early",
 		KilledBy: map[string]string{"run.completed-after-created": "run.end"},
 		// The times do not fit a silence either.
 		AlsoFails: []string{"run.times-span-the-run"},
 	}, {
-		Name: "ended-in-1970", Doc: "the time at which the run ended is the first second of 1970",
+		Name: "run-completed-in-1970", Doc: "reports the first second of 1970 as the completion time of the run",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
 		KilledBy:  map[string]string{"run.completed-after-created": "run.end"},
 		AlsoFails: []string{"wire.matches-schema"}, // the schema distinguishes milliseconds from seconds by the magnitude of the value
 	}, {
-		Name: "list-lacks-the-last", Doc: "the end of the run does not list its last message",
+		Name: "run-output-lacks-last", Doc: "omits the last message of the run from the list in the terminal event",
 		Fault:    "summary-short",
 		KilledBy: map[string]string{"run.output-is-complete": "run.end"},
 	}, {
-		Name: "list-turned-round", Doc: "the end of the run lists its messages from the last to the first",
+		Name: "run-output-reversed", Doc: "lists the messages of the run in reverse order in the terminal event",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) {
 			e.Parts = slices.Clone(e.Parts)
 			slices.Reverse(e.Parts)
 		}),
 		KilledBy: map[string]string{"run.output-is-complete": "run.end"},
 	}, {
-		Name: "list-says-otherwise", Doc: "the terminal event lists messages with other texts than were streamed",
+		Name: "run-output-other-texts", Doc: "lists messages in the terminal event with texts that differ from the streamed texts",
 		Fault:    "wrong-summary",
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
-		Name: "list-in-other-roles", Doc: "the end of the run lists messages as the user's",
+		Name: "run-output-as-user", Doc: "lists messages in the terminal event with the role user",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) {
 			e.Parts = slices.Clone(e.Parts)
 			for i := range e.Parts {
@@ -224,12 +224,12 @@ var lifecycleMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
-		Name: "word-after-the-sentinel", Doc: "a delta is sent again after the sentinel",
+		Name: "delta-after-sentinel", Doc: "sends a delta again after the sentinel",
 		Fault:     "event-after-end",
 		KilledBy:  map[string]string{"done.is-last": "message.delta"},
 		AlsoFails: []string{"script.*", "tool.starts-first", "tool.all-end"}, // the prompt asked only once for what is repeated
 	}, {
-		Name: "sentinel-twice", Doc: "the sentinel comes twice",
+		Name: "sentinel-twice", Doc: "sends the sentinel twice",
 		Fault:    "sentinel-twice",
 		KilledBy: map[string]string{"done.is-last": "done"},
 	},

@@ -11,19 +11,19 @@ import (
 // requires. Mutants that refuse a stream in a wrong form are generated instead; see deniedRequests.
 var limitMutants = []*Mutant{
 	{
-		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
+		Name: "stream-limit-missing", Doc: "allows a user any number of concurrent streams",
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
 		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser = 4096 },
 	}, {
-		Name: "one-stream-more", Doc: "a user may have one stream more than allowed",
+		Name: "stream-limit-off-by-one", Doc: "allows a user one concurrent stream more than the limit",
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
 		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser++ },
 	}, {
-		Name: "crowd-for-ever", Doc: "a user who once exceeded the stream limit gets no more streams",
+		Name: "stream-limit-permanent", Doc: "refuses all streams of a user who has exceeded the stream limit once",
 		KilledBy:   map[string]string{"limit.frees-streams": "http.request"},
 		Middleware: repeatTooManyStreams(parsedRequest.user),
 	}, {
-		Name: "streams-never-freed", Doc: "streams of a run count until the run is over, not until they are",
+		Name: "streams-counted-until-run-ends", Doc: "counts a stream toward the stream limit until its run ends, even if the stream ends earlier",
 		KilledBy:   map[string]string{"limit.frees-streams": "http.request"},
 		Middleware: repeatTooManyStreams(func(v parsedRequest) string { return v.parsed().Run }),
 	},

@@ -129,7 +129,7 @@ func isReadAgain(r *trackedRun, v parsedRequest) bool {
 // active, or only after its end.
 var liveMutants = []*Mutant{
 	{
-		Name: "malformed-cursor-while-live", Doc: "a malformed cursor is ignored while the run goes on",
+		Name: "malformed-cursor-accepted-while-active", Doc: "ignores a malformed cursor instead of refusing it while the run is active",
 		KilledBy: map[string]string{"refuse.as-documented": "http.request"}, Needs: []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		Middleware: logRuns(func(_ *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			if v.isOperation("listen") && !r.ended && strings.Contains(v.parsed().Cursor, "%") {
@@ -140,7 +140,7 @@ var liveMutants = []*Mutant{
 			return unedited(v)
 		}),
 	}, {
-		Name: "cursor-of-before-while-live", Doc: "a cursor of an earlier run is refused while the run goes on",
+		Name: "earlier-cursor-refused-while-active", Doc: "refuses a cursor from an earlier run of the thread while the run is active",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
 		Middleware: logRuns(func(log *runTracker, r *trackedRun, v parsedRequest) (spec.Request, streamEdit) {
 			cursor := v.parsed().Cursor
@@ -152,7 +152,7 @@ var liveMutants = []*Mutant{
 			return unedited(v)
 		}),
 	}, {
-		Name: "canceled-after-its-end", Doc: "a cancel request after the end of a run ends the run once more",
+		Name: "late-cancel-terminal-event-twice", Doc: "sends a second terminal event after a cancel request for a run that has ended",
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
@@ -160,7 +160,7 @@ var liveMutants = []*Mutant{
 			return v.raw, repeatEnd(v, func() bool { return r.late > 0 })
 		}),
 	}, {
-		Name: "canceled-once-each", Doc: "a run that is cancelled twice ends twice",
+		Name: "second-cancel-terminal-event-twice", Doc: "sends the terminal event twice for a run that is canceled twice",
 		KilledBy:  map[string]string{"run.ends-once": "run.error run.end", "cancel.run-ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor, spec.CancelAccepted},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
@@ -168,7 +168,7 @@ var liveMutants = []*Mutant{
 			return v.raw, repeatEnd(v, func() bool { return r.cancels-r.late > 1 })
 		}),
 	}, {
-		Name: "fails-again-when-read-again", Doc: "the stream of a failed run that is requested again, some time after its end, ends twice",
+		Name: "failed-replay-terminal-event-twice", Doc: "sends the terminal event twice when the stream of a failed run is requested again some time after its end",
 		KilledBy:  map[string]string{"run.ends-once": "run.error"},
 		Needs:     []spec.Kind{spec.SlotCursor},
 		AlsoFails: []string{"run.end-is-last", "resume.*", "cursor.unique"}, // the second end follows the first
@@ -179,7 +179,7 @@ var liveMutants = []*Mutant{
 			return unedited(v)
 		}),
 	}, {
-		Name: "empty-when-read-again", Doc: "the stream of a run that is requested again, some time after its end, is empty",
+		Name: "ended-replay-empty", Doc: "sends no events when the stream of a run is requested again some time after its end",
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		Needs:     []spec.Kind{spec.SlotCursor},
 		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "resume.*"}), // everything else is missing, too
@@ -190,7 +190,7 @@ var liveMutants = []*Mutant{
 			return unedited(v)
 		}),
 	}, {
-		Name: "cursor-of-the-connection", Doc: "a stream requested without a cursor starts after the last one that the connection named for the run",
+		Name: "cursor-kept-per-connection", Doc: "starts a stream requested without a cursor after the last cursor that the connection sent for the run",
 		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end"},
 		Middleware: rememberCursor,
 	},
@@ -200,11 +200,11 @@ var liveMutants = []*Mutant{
 // run or of the previous run of the thread.
 var acceptedLateMutants = []*Mutant{
 	{
-		Name: "accepted-at-the-end", Doc: "a silent run is accepted when it has ended",
+		Name: "idle-run-accepted-at-end", Doc: "accepts an idle run only when that run has ended",
 		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
 		Middleware: delayAcceptance(true),
 	}, {
-		Name: "accepted-after-another", Doc: "a run is accepted when the silent run before it in its thread has ended",
+		Name: "run-accepted-after-idle-run", Doc: "accepts a run only when the idle run before it in the thread has ended",
 		KilledBy: map[string]string{"accepted.before-end": "run.accepted"}, Needs: []spec.Kind{spec.RunAccepted},
 		Middleware: delayAcceptance(false),
 	},

@@ -98,15 +98,15 @@ func threadMutant(name, doc string, known func(id string) string, without ...spe
 // similarThreadMutants are servers that treat threads with similar ids as one thread. Some do not
 // apply to dialects with cursors, in which the ids are UUIDs.
 var similarThreadMutants = []*Mutant{
-	threadMutant("threads-but-for-the-last-digit", "threads whose ids differ in the last character are one thread",
+	threadMutant("thread-id-last-character-ignored", "treats threads whose ids differ only in the last character as one thread",
 		func(id string) string { return id[:len(id)-1] }),
-	threadMutant("threads-but-for-the-first-digit", "threads whose ids differ in the first character are one thread",
+	threadMutant("thread-id-first-character-ignored", "treats threads whose ids differ only in the first character as one thread",
 		func(id string) string { return id[1:] }),
-	threadMutant("threads-in-any-case", "threads whose ids differ in case are one thread",
+	threadMutant("thread-id-case-ignored", "treats threads whose ids differ only in letter case as one thread",
 		strings.ToLower, spec.SlotCursor),
-	threadMutant("threads-up-to-a-slash", "threads whose ids are the same up to a slash are one thread",
+	threadMutant("thread-id-cut-at-slash", "treats threads whose ids are the same up to a slash as one thread",
 		beforeMark, spec.SlotCursor),
-	threadMutant("threads-of-limited-length", "threads whose ids have the same first 43 characters are one thread",
+	threadMutant("thread-id-43-characters", "treats threads whose ids have the same first 43 characters as one thread",
 		func(id string) string { return id[:min(43, len(id))] }, spec.SlotCursor),
 }
 
@@ -125,29 +125,29 @@ var similarRunEffects = []string{
 // has the same id in another thread, or is the last run of the same thread.
 var similarRunMutants = []*Mutant{
 	{
-		Name: "runs-in-any-case", Doc: "runs whose ids differ in case are one run", Needs: []spec.Kind{spec.SlotCursor},
+		Name: "run-id-case-ignored", Doc: "treats runs whose ids differ only in letter case as one run", Needs: []spec.Kind{spec.SlotCursor},
 		KilledBy: similarRunKills, AlsoFails: similarRunEffects,
 		Middleware: mergeIDs(runID, threadID, strings.ToLower),
 	}, {
-		Name: "runs-of-limited-length", Doc: "runs whose ids have the same first 40 characters are one run", Needs: []spec.Kind{spec.SlotCursor},
+		Name: "run-id-40-characters", Doc: "treats runs whose ids have the same first 40 characters as one run", Needs: []spec.Kind{spec.SlotCursor},
 		KilledBy: similarRunKills, AlsoFails: similarRunEffects,
 		Middleware: mergeIDs(runID, threadID, func(id string) string { return id[:min(40, len(id))] }),
 	}, {
-		Name: "run-of-another-thread", Doc: "the stream of a run has the events of the run with the same id in another thread",
+		Name: "run-of-other-thread", Doc: "sends the events of the run with the same id in another thread",
 		Needs: []spec.Kind{spec.SlotCursor}, KilledBy: similarRunKills, AlsoFails: similarRunEffects,
 		Middleware: mergeIDs(threadID, runID, func(string) string { return "" }),
 	}, {
-		Name: "cancels-the-last", Doc: "a cancel ends the last run of the conversation, whichever it names",
+		Name: "cancels-last-run", Doc: "cancels the last run of the thread, whichever run the cancel request names",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
 		Middleware: redirectCancel(threadID, runID, func(runs []string, _ string) []string { return runs[len(runs)-1:] }),
 	}, {
-		Name: "cancels-by-prefix", Doc: "a cancel ends all runs of the conversation whose ids begin with the one it names",
+		Name: "cancels-run-id-prefix", Doc: "cancels all runs of the thread whose ids begin with the id in the cancel request",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
 		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.HasPrefix(run, named) })
 		}),
 	}, {
-		Name: "cancels-in-any-case", Doc: "a cancel ends all runs of the conversation whose ids differ from the one it names only in case",
+		Name: "cancels-run-id-ignoring-case", Doc: "cancels all runs of the thread whose ids differ from the id in the cancel request only in letter case",
 		KilledBy: map[string]string{"cancel.spares-others": "http.close"}, AlsoFails: []string{"script.idle"}, // it is not streamed to its end
 		Middleware: redirectCancel(threadID, runID, func(runs []string, named string) []string {
 			return slices.DeleteFunc(runs, func(run string) bool { return !strings.EqualFold(run, named) })
@@ -159,19 +159,19 @@ var similarRunMutants = []*Mutant{
 // other, or in which a thread that waits for input loses late input or starts a run twice.
 var simultaneousMutants = []*Mutant{
 	{
-		Name: "one-call-pending", Doc: "the result of a client tool is ignored if another thread called one meanwhile",
+		Name: "client-tool-result-one-pending", Doc: "ignores the result of a client tool if another thread has called a client tool in the meantime",
 		KilledBy: map[string]string{"script.client-tool-result": "message.delta http.close"},
 		// The thread has another message in place of the input, and later requests may repeat the
 		// result.
 		AlsoFails:  []string{"script.recall", "script.resume", "script.text", "script.client-tool-results"},
 		Middleware: loseInput(spec.InputToolResult, pendsOnlyOnce),
 	}, {
-		Name: "one-interrupt-pending", Doc: "the answer to an interrupt is ignored if another thread was interrupted meanwhile",
+		Name: "resume-answer-one-pending", Doc: "ignores the answer to an interrupt if another thread was interrupted in the meantime",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close"},
 		AlsoFails:  []string{"script.recall", "script.text"}, // the thread has another message in place of the input
 		Middleware: loseInput(spec.InputResume, pendsOnlyOnce),
 	}, {
-		Name: "crossed-in-a-crowd", Doc: "while twelve replies are streamed, the texts of two are exchanged",
+		Name: "concurrent-texts-swapped", Doc: "swaps the texts of two streams while it serves twelve concurrent streams",
 		KilledBy: map[string]string{"script.text": "message.delta"},
 		AlsoFails: []string{ // the completed text is that of the deltas that were not sent
 			"delta.joins-to-whole", "content.is-whole", "script.recall", "message.content-equals", "run.output-matches",
@@ -179,17 +179,17 @@ var simultaneousMutants = []*Mutant{
 		},
 		Middleware: crossWhenCrowded,
 	}, {
-		Name: "waits-a-second-for-results", Doc: "a result of a client tool more than a second after the call is lost",
+		Name: "client-tool-result-timeout", Doc: "drops the result of a client tool if it arrives more than one second after the tool call",
 		KilledBy:   map[string]string{"script.client-tool-result": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*"},
 		Middleware: loseInput(spec.InputToolResult, waitsOneSecond),
 	}, {
-		Name: "waits-a-second-for-answers", Doc: "an answer more than a second after the interrupt is lost",
+		Name: "resume-answer-timeout", Doc: "drops the answer to an interrupt if it arrives more than one second after the interrupt",
 		KilledBy:   map[string]string{"script.resume": "message.delta http.close run.end"},
 		AlsoFails:  []string{"script.*", "resume.continues"},
 		Middleware: loseInput(spec.InputResume, waitsOneSecond),
 	}, {
-		Name: "started-twice-while-waiting", Doc: "a run in place of the answer to an interrupt starts twice",
+		Name: "run-start-twice-after-interrupt", Doc: "sends the start event twice for a run that follows an interrupt without an answer to it",
 		KilledBy:   map[string]string{"run.starts-in-turn": "run.start"},
 		Needs:      []spec.Kind{spec.RunStart, spec.Interrupt},
 		Middleware: startTwiceWhileWaiting,

@@ -25,7 +25,7 @@ func testMutant(t *testing.T, m *mutation.Mutant) mutation.Outcome {
 // sentinel returns a valid mutant for the tests to modify: a server that sends the sentinel twice.
 func sentinel() *mutation.Mutant {
 	return &mutation.Mutant{
-		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
+		Name: "sentinel", Doc: "sends the sentinel twice", Fault: "sentinel-twice",
 		KilledBy: map[string]string{"done.is-last": "done"},
 	}
 }

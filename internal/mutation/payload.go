@@ -231,29 +231,29 @@ func payloadMutant(
 // payloadMutants are servers that change texts or JSON values that they receive, or lose parts of
 // them, before they send or store them.
 var payloadMutants = []*Mutant{
-	payloadMutant("text-trimmed", "the white space at the ends of a text is lost",
+	payloadMutant("text-trimmed", "trims leading and trailing white space from a text",
 		"script.text", inText, storedToo, rewriteArguments("text", strings.TrimSpace)),
-	payloadMutant("line-ends-normalized", "a carriage return and line feed is sent as a line feed",
+	payloadMutant("text-crlf-normalized", "sends a carriage return and line feed in a text as a line feed",
 		"script.text", inText, storedToo,
 		rewriteArguments("text", func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") })),
-	payloadMutant("reasoned-text-trimmed", "the white space at the ends of a text is lost after reasoning",
+	payloadMutant("text-after-reasoning-trimmed", "trims leading and trailing white space from a text that follows reasoning",
 		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", strings.TrimSpace), spec.ReasoningStart),
-	payloadMutant("errors-escaped", "the message of an error is escaped for HTML",
+	payloadMutant("error-message-html-escaped", "escapes error messages for HTML",
 		"script.error", "run.error", storedToo, rewriteArguments("error", html.EscapeString)),
-	payloadMutant("recall-squeezed", "recalled texts have one space in place of each piece of white space",
+	payloadMutant("recall-white-space-collapsed", "replaces each sequence of white space in a recalled text with one space",
 		"script.recall", inText, storedToo,
 		replyToRecall(func(earlier []string) string { return squeeze(earlier[len(earlier)-1]) })),
 	{
-		Name: "later-texts-dropped", Doc: "of a message in several parts, the server reads only the first text",
+		Name: "later-text-parts-dropped", Doc: "reads only the first text of a message with several parts",
 		KilledBy:   map[string]string{"script.recall": inText},
 		AlsoFails:  append([]string{"script.client-tool-result"}, storedToo...), // a result may be in parts, too
 		Needs:      []spec.Kind{spec.StateSnapshot},                             // the dialects with such messages
 		Middleware: keepFirstTexts,
 	},
-	payloadMutant("recalls-the-first", "asked for the previous message, the server repeats the first of the conversation",
+	payloadMutant("recall-repeats-first-message", "repeats the first message of the thread when the prompt asks for the previous message",
 		"script.recall", inText, storedToo, replyToRecall(func(earlier []string) string { return earlier[0] })),
 	{
-		Name: "recall-passes-over-tools", Doc: "asked for the previous message, the server passes over those that called a tool",
+		Name: "recall-skips-tool-calls", Doc: "skips messages that called a tool when the prompt asks for the previous message",
 		KilledBy:  map[string]string{"script.recall": inText},
 		AlsoFails: storedToo,
 		Middleware: replyToRecall(func(earlier []string) string {
@@ -264,16 +264,16 @@ var payloadMutants = []*Mutant{
 			return earlier[i]
 		}),
 	},
-	payloadMutant("nulls-dropped", "members of the arguments of a tool that are null are lost",
+	payloadMutant("tool-call-null-arguments-dropped", "drops null members from the arguments of a call of the server's tool",
 		"script.tool", "tool.*", storedToo, rewriteArguments("tool", dropNulls)),
-	payloadMutant("client-nulls-dropped", "members of the arguments of a client tool that are null are lost",
+	payloadMutant("client-call-null-arguments-dropped", "drops null members from the arguments of a call of a client tool",
 		"script.client-tool", "tool.*", storedToo, rewriteArguments("client-tool", dropNulls)),
-	payloadMutant("interrupt-nulls-dropped", "members of the payload of an interrupt that are null are lost",
+	payloadMutant("interrupt-null-members-dropped", "drops null members from the payload of an interrupt",
 		"script.interrupt", "interrupt", storedToo, rewriteArguments("interrupt", dropNulls)),
-	payloadMutant("results-trimmed", "the white space at the ends of the result of a client tool is lost",
+	payloadMutant("client-tool-result-trimmed", "trims leading and trailing white space from the result of a client tool",
 		"script.client-tool-result", inText, nil, rewriteText(spec.InputToolResult, strings.TrimSpace)),
 	{
-		Name: "empty-result-unheard", Doc: "an empty result of a client tool is taken for null",
+		Name: "client-tool-empty-result-null", Doc: "treats an empty result of a client tool as null",
 		KilledBy:  map[string]string{"script.client-tool-result": inText},
 		AlsoFails: []string{"script.client-tool-results"}, // one of two results may be empty
 		Middleware: rewriteText(spec.InputToolResult, func(text string) string {
@@ -283,27 +283,27 @@ var payloadMutants = []*Mutant{
 			return text
 		}),
 	},
-	payloadMutant("resume-trimmed", "the white space at the ends of the reply to an interrupt is lost",
+	payloadMutant("resume-answer-trimmed", "trims leading and trailing white space from the answer to an interrupt",
 		"script.resume", inText, nil, rewriteText(spec.InputResume, strings.TrimSpace)),
 }
 
 // freshnessMutants are servers that send an earlier text, tool call, interrupt or message id where
 // a new one is expected.
 var freshnessMutants = []*Mutant{
-	payloadMutant("second-text-is-the-first", "asked for a second text, the server sends the first one",
+	payloadMutant("second-text-repeats-first", "sends the first text again when the prompt asks for a second one",
 		"script.text", inText, storedToo, repeatFirst("text")),
-	payloadMutant("second-call-is-the-first", "the second call of the server's tool has the arguments of the first",
+	payloadMutant("second-tool-call-repeats-first", "makes the second call of the server's tool with the arguments of the first",
 		"script.tool", "tool.*", storedToo, repeatFirst("tool")),
-	payloadMutant("second-client-call-is-the-first", "the second call of a client tool has the arguments of the first",
+	payloadMutant("second-client-call-repeats-first", "makes the second call of a client tool with the arguments of the first",
 		"script.client-tool", "tool.*", storedToo, repeatFirst("client-tool")),
-	payloadMutant("second-interrupt-is-the-first", "the second interrupt has the payload of the first",
+	payloadMutant("second-interrupt-repeats-first", "sends the second interrupt with the payload of the first",
 		"script.interrupt", "interrupt", storedToo, repeatFirst("interrupt")),
 	{
-		Name: "message-ids-by-run", Doc: "the messages of each run have the same ids",
+		Name: "message-ids-repeated-every-run", Doc: "uses the same message ids in every run",
 		KilledBy:  map[string]string{"message.ids-fresh": "message.*"},
 		NewEffect: repeatMessageIDs(1),
 	}, {
-		Name: "message-ids-come-again", Doc: "the messages of every eighth run have the same ids",
+		Name: "message-ids-repeated-every-eighth", Doc: "uses the same message ids again in every eighth run",
 		KilledBy:  map[string]string{"message.ids-fresh": "message.*"},
 		NewEffect: repeatMessageIDs(8),
 	},
@@ -313,23 +313,23 @@ var freshnessMutants = []*Mutant{
 // from the original ones only in white space or special characters.
 var historyPayloadMutants = []*Mutant{
 	{
-		Name: "user-squeezed", Doc: "the history has one space in place of each piece of white space of the user",
+		Name: "history-user-white-space-collapsed", Doc: "replaces each sequence of white space in a user message in the history with one space",
 		KilledBy:   map[string]string{"history.tells-the-user": "history"},
 		AlsoFails:  []string{"accepted.keeps-prompt"},
 		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = squeeze(m.Text) }),
 	}, {
-		Name: "user-escaped", Doc: "what the user said is escaped for HTML in the history",
+		Name: "history-user-text-html-escaped", Doc: "escapes user messages in the history for HTML",
 		KilledBy:   map[string]string{"history.tells-the-user": "history"},
 		AlsoFails:  []string{"accepted.keeps-prompt", "history.tells-images", "history.tells-only-sent-prompts"},
 		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = html.EscapeString(m.Text) }),
 	}, {
-		Name: "answer-trimmed", Doc: "the white space at the ends of answers is lost in the history",
+		Name: "history-assistant-text-trimmed", Doc: "trims leading and trailing white space from assistant messages in the history",
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		Middleware: editMessages(spec.HistoryAssistant, func(m *spec.Event) { m.Text = strings.TrimSpace(m.Text) }),
 	},
-	payloadMutant("user-told-twice", "the history has every message of the user twice",
+	payloadMutant("history-user-messages-twice", "returns every user message twice in the history",
 		"history.tells-once", "history", nil, repeatMessages(spec.HistoryUser)),
-	payloadMutant("answer-told-twice", "the history has every message of the assistant twice",
+	payloadMutant("history-assistant-messages-twice", "returns every assistant message twice in the history",
 		"history.tells-once", "history", nil, repeatMessages(spec.HistoryAssistant)),
 }
 

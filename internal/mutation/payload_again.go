@@ -67,35 +67,35 @@ func recallReply(next dialectHandler) dialectHandler {
 // long texts, use the value of an earlier request in place of a later one, return a reply instead
 // of the user's previous prompt, or list a message only once although it was sent repeatedly.
 var payloadAgainMutants = []*Mutant{
-	payloadMutant("reasoned-text-cut", "texts after reasoning are cut after 1,024 bytes",
+	payloadMutant("text-after-reasoning-truncated", "truncates texts that follow reasoning to 1,024 bytes",
 		"script.reasoning", inText, storedToo, rewriteArguments("reasoning", cutAt(1024)), spec.ReasoningStart),
-	payloadMutant("errors-cut", "the messages of errors are cut after 1,024 bytes",
+	payloadMutant("error-message-truncated", "truncates error messages to 1,024 bytes",
 		"script.error", "run.error", storedToo, rewriteArguments("error", cutAt(1024))),
-	payloadMutant("results-cut", "the results of client tools are cut after 1,024 bytes",
+	payloadMutant("client-tool-result-truncated", "truncates the results of client tools to 1,024 bytes",
 		"script.client-tool-result", inText, nil, rewriteText(spec.InputToolResult, cutAt(1024))),
-	payloadMutant("resume-cut", "replies to interrupts are cut after 1,024 bytes",
+	payloadMutant("resume-answer-truncated", "truncates answers to interrupts to 1,024 bytes",
 		"script.resume", inText, nil, rewriteText(spec.InputResume, cutAt(1024))),
-	payloadMutant("recall-cut", "recalled texts are cut after 1,024 bytes",
+	payloadMutant("recall-text-truncated", "truncates recalled texts to 1,024 bytes",
 		"script.recall", inText, storedToo,
 		replyToRecall(func(earlier []string) string { return cutAt(1024)(earlier[len(earlier)-1]) })),
-	payloadMutant("second-error-is-the-first", "the second error of a conversation has the message of the first",
+	payloadMutant("second-error-repeats-first", "sends the second error of a thread with the error message of the first",
 		"script.error", "run.error", storedToo, repeatFirst("error")),
 	{
-		Name: "second-result-is-the-first", Doc: "the second result of a client tool is taken for the first",
+		Name: "second-client-result-repeats-first", Doc: "uses the first result of a client tool in place of the second",
 		KilledBy:   map[string]string{"script.client-tool-result": inText},
 		AlsoFails:  []string{"script.client-tool-results"}, // the last of several results is the second
 		Middleware: firstOfThread(spec.InputToolResult, ""),
 	},
-	payloadMutant("first-of-two-results-used-twice", "of two results of client tools in one request, the first is used twice",
+	payloadMutant("first-client-result-used-twice", "uses the first of two results of client tools in one request in place of the second",
 		"script.client-tool-results", inText, repeatedToo, rewriteLaterResult(func(first string) string { return first })),
-	payloadMutant("second-of-two-results-emptied", "of two results of client tools in one request, the second is taken for an empty one",
+	payloadMutant("second-client-result-emptied", "treats the second of two results of client tools in one request as empty",
 		"script.client-tool-results", inText, repeatedToo, rewriteLaterResult(func(string) string { return "" })),
-	payloadMutant("second-resume-is-the-first", "the second reply to an interrupt is taken for the first",
+	payloadMutant("second-resume-answer-repeats-first", "uses the first answer to an interrupt in place of the second",
 		"script.resume", inText, nil, firstOfThread(spec.InputResume, "")),
-	payloadMutant("recalls-replies", "asked for the previous message after a tool result or a resumed run, the server repeats that reply",
+	payloadMutant("recall-repeats-result-or-answer", "repeats the preceding tool result or answer to an interrupt when the prompt asks for the previous message",
 		"script.recall", inText, storedToo, recallReply, spec.InputTool, spec.InputResume),
 	{
-		Name: "user-deduplicated", Doc: "the history has a text that the user sent twice only once",
+		Name: "history-user-messages-deduplicated", Doc: "returns a text that the user sent twice only once in the history",
 		KilledBy: map[string]string{"history.tells-the-user": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			seen := map[string]bool{}
@@ -106,7 +106,7 @@ var payloadAgainMutants = []*Mutant{
 			})
 		}),
 	}, {
-		Name: "history-cut", Doc: "what the user said is cut after 1,024 bytes in the history",
+		Name: "history-user-text-1024-bytes", Doc: "truncates user messages in the history to 1,024 bytes",
 		KilledBy:   map[string]string{"history.tells-the-user": "history"},
 		AlsoFails:  []string{"accepted.keeps-prompt"},
 		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) { m.Text = cutAt(1024)(m.Text) }),

@@ -10,7 +10,7 @@ import (
 // values such as leap days.
 var rangeMutants = []*Mutant{
 	{
-		Name: "longest-run-unheard", Doc: "a stream request with a run id of the greatest length is refused",
+		Name: "longest-run-id-stream-refused", Doc: "refuses a stream request with a run id of the maximum length",
 		Needs:     []spec.Kind{spec.RunAccepted},
 		KilledBy:  map[string]string{"wire.opens-stream": "http.response"},
 		AlsoFails: append([]string{acceptsAsDocumented}, alsoIfRefused...),
@@ -18,7 +18,7 @@ var rangeMutants = []*Mutant{
 			return v.isOperation("listen") && len(v.parsed().Run) == v.dialect.MaxRunID("listen")
 		}),
 	}, {
-		Name: "longest-run-uncanceled", Doc: "a cancel request with a run id of the greatest length is refused",
+		Name: "longest-run-id-cancel-refused", Doc: "refuses a cancel request with a run id of the maximum length",
 		Needs:     []spec.Kind{spec.RunAccepted},
 		KilledBy:  map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails: append([]string{repliesAsPromised}, alsoIfRefused...),
@@ -26,13 +26,13 @@ var rangeMutants = []*Mutant{
 			return v.isOperation("cancel") && len(v.parsed().Run) == v.dialect.MaxRunID("cancel")
 		}),
 	}, {
-		Name: "leap-day-refused", Doc: "the history before a leap day is refused",
+		Name: "history-leap-day-refused", Doc: "refuses a request for the history before a leap day",
 		Needs:      []spec.Kind{spec.History, "slot.day"},
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  append([]string{repliesAsPromised}, alsoIfRefused...),
 		Middleware: refuseHistory(func(day string) bool { return strings.HasSuffix(day, "-02-29") }),
 	}, {
-		Name: "far-days-refused", Doc: "the history before a day of another century is refused",
+		Name: "history-other-century-refused", Doc: "refuses a request for the history before a day of another century",
 		Needs:      []spec.Kind{spec.History, "slot.day"},
 		KilledBy:   map[string]string{acceptsAsDocumented: "http.request"},
 		AlsoFails:  append([]string{repliesAsPromised}, alsoIfRefused...),

@@ -15,7 +15,7 @@ import (
 // or return histories with broken links, or with messages or images that the user did not send.
 var refusalFormMutants = []*Mutant{
 	{
-		Name: "streams-refusals", Doc: "a refusal of what is not valid is an event stream",
+		Name: "refusals-as-stream", Doc: "sends refusals of invalid requests as event streams",
 		Middleware: reformRefusals(func(_ parsedRequest, a *completeResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream}
@@ -25,7 +25,7 @@ var refusalFormMutants = []*Mutant{
 		KilledBy:  map[string]string{"refuse.no-stream": "http.response"},
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
-		Name: "labels-refusals-as-streams", Doc: "a refusal has the content type of an event stream",
+		Name: "refusals-labeled-as-stream", Doc: "sends refusals of invalid requests with the Content-Type of an event stream",
 		Middleware: reformRefusals(func(_ parsedRequest, a *completeResponse) {
 			if !isDenial(a.status) {
 				a.header["Content-Type"] = []string{spec.EventStream + "; charset=utf-8"}
@@ -34,7 +34,7 @@ var refusalFormMutants = []*Mutant{
 		KilledBy:  map[string]string{"refuse.no-stream": "http.response"},
 		AlsoFails: []string{"refuse.*"}, // a stream has no code and no text
 	}, {
-		Name: "history-refusals-as-json", Doc: "refusals of histories have another media type than all others",
+		Name: "history-refusals-other-type", Doc: "sends refusals of history requests with another media type than all other refusals",
 		Middleware: reformRefusals(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("history") {
 				a.header["Content-Type"] = []string{"application/json"}
@@ -42,7 +42,7 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"refuse.same-form": "http.response"},
 	}, {
-		Name: "cancel-denials-without-code", Doc: "refusals of cancel requests of unknown users have no code",
+		Name: "cancel-refusals-without-code", Doc: "omits the code from refusals of cancel requests of unknown users",
 		Middleware: reformRefusals(func(v parsedRequest, a *completeResponse) {
 			if v.isOperation("cancel") && a.status == http.StatusUnauthorized {
 				a.body = withoutMembers(a.body, func(name string, _ any) bool { return name == "code" })
@@ -50,7 +50,7 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"refuse.same-form": "http.response"},
 	}, {
-		Name: "greets-in-history", Doc: "a history begins with a message that the user did not send",
+		Name: "history-extra-first-message", Doc: "begins a history with a message that the user did not send",
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if len(e.Parts) > 0 {
 				added := e.Parts[0]
@@ -61,7 +61,7 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"history.tells-only-sent-prompts": "history"},
 	}, {
-		Name: "history-says-the-system", Doc: "the history has what the system was told as words of the user",
+		Name: "history-system-as-user", Doc: "includes the system prompt in the history as a message of the user",
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if n := len(e.Parts); n > 0 {
 				added := e.Parts[n-1]
@@ -72,7 +72,7 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"history.tells-only-sent-prompts": "history"},
 	}, {
-		Name: "images-for-all", Doc: "the history has an image with every message of the user",
+		Name: "history-images-for-all", Doc: "includes an image in the history with every message of the user",
 		Middleware: editMessages(spec.HistoryUser, func(m *spec.Event) {
 			if len(m.Parts) == 0 {
 				m.Parts = []spec.Event{{Kind: spec.HistoryImage, Type: "image/png", Text: "https://example.com/image.png"}}
@@ -80,7 +80,7 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"history.tells-only-sent-images": "history"},
 	}, {
-		Name: "history-starts-with-an-image", Doc: "the first message of a history has an image",
+		Name: "history-first-message-image", Doc: "includes an image with the first message of a history",
 		Middleware: editHistoryImages(func(images [][]spec.Event) [][]spec.Event {
 			if len(images[0]) == 0 {
 				images[0] = []spec.Event{{Kind: spec.HistoryImage, Type: "image/png", Text: "https://example.com/first.png"}}
@@ -89,11 +89,11 @@ var refusalFormMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"history.tells-only-sent-images": "history"},
 	}, {
-		Name: "history-links-to-nothing", Doc: "the links to images in the history open nothing",
+		Name: "history-image-links-broken", Doc: "returns links to images in the history that do not work",
 		Middleware: editHistoryLinks(func(link string) string { return link + "x" }),
 		KilledBy:   map[string]string{"history.links-open": "http.response"},
 	}, {
-		Name: "history-links-need-a-signature", Doc: "the links to images in the history are not signed",
+		Name: "history-image-links-unsigned", Doc: "returns links to images in the history that are not signed",
 		Middleware: editHistoryLinks(func(link string) string {
 			path, _, _ := strings.Cut(link, "?")
 			return path

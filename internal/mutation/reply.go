@@ -12,17 +12,17 @@ import (
 // replyHealthMutants are servers whose health operation responds with a wrong status.
 var replyHealthMutants = []*Mutant{
 	{
-		Name: "health-204", Doc: "the health operation answers 204",
+		Name: "health-204", Doc: "responds to health requests with status 204",
 		KilledBy:   map[string]string{"health.answers": "http.response"},
 		AlsoFails:  []string{repliesAsPromised}, // the status is not the documented one
 		Middleware: changeHealthStatus(http.StatusNoContent),
 	}, {
-		Name: "health-500", Doc: "the health operation answers 500",
+		Name: "health-500", Doc: "responds to health requests with status 500",
 		KilledBy:   map[string]string{"health.answers": "http.response"},
 		AlsoFails:  []string{repliesAsPromised}, // the status is not the documented one
 		Middleware: changeHealthStatus(http.StatusInternalServerError),
 	}, {
-		Name: "health-503", Doc: "the health operation is answered 503",
+		Name: "health-503", Doc: "responds to health requests with status 503",
 		KilledBy:   map[string]string{"health.answers": "http.response"},
 		Middleware: changeHealthStatus(http.StatusServiceUnavailable),
 	},
@@ -72,32 +72,32 @@ func changeCreatedFlag(isNew func(first bool, known threadRequestHistory) bool) 
 // the thread of the run is new.
 var replyAcceptedMutants = []*Mutant{
 	{
-		Name: "never-new", Doc: "no run is reported as the first of its conversation",
+		Name: "thread-never-new", Doc: "never reports a run as the first of its thread",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return false }),
 	}, {
-		Name: "new-unless-read", Doc: "a conversation whose history was requested is not reported as new",
+		Name: "thread-not-new-after-history", Doc: "does not report a thread as new if its history was requested",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool { return first && !known.wasRead }),
 	}, {
-		Name: "new-unless-refused", Doc: "a conversation in which a prompt was refused before the first run is not reported as new",
+		Name: "thread-not-new-after-refusal", Doc: "does not report a thread as new if a prompt was refused in it before the first run",
 		KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool {
 			return first && !known.wasRefused
 		}),
 	}, {
-		Name: "always-new", Doc: "every run is reported as the first of its conversation",
+		Name: "thread-always-new", Doc: "reports every run as the first of its thread",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return true }),
 	}, {
-		Name: "new-turned-round", Doc: "whether a conversation is new is reported inverted",
+		Name: "thread-new-inverted", Doc: "reports a new thread as known and a known one as new",
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
 			"accepted.new-thread":   "run.accepted",
 		},
 		Middleware: changeCreatedFlag(func(first bool, _ threadRequestHistory) bool { return !first }),
 	}, {
-		Name: "new-twice", Doc: "runs that begin while the first run of a conversation is being accepted are reported as the first",
+		Name: "thread-new-twice", Doc: "reports runs as the first of their thread if they begin while the first one is being accepted",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
 		Middleware: reportConcurrentAsFirst,
 	},
@@ -137,7 +137,7 @@ func lacksReply(messages []spec.Event) bool {
 // answered, or that report the thread of the prompt as unknown until then.
 var replyHistoryMutants = []*Mutant{
 	{
-		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
+		Name: "prompt-stored-with-answer", Doc: "stores the user's message only when it is answered",
 		KilledBy: map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: editHistories(func(_ parsedRequest, e *spec.Event) {
 			if lacksReply(e.Parts) {
@@ -145,7 +145,7 @@ var replyHistoryMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "unknown-while-asked", Doc: "a conversation is not known before the first answer",
+		Name: "thread-unknown-before-answer", Doc: "reports a thread as unknown before the first answer",
 		KilledBy:   map[string]string{"accepted.keeps-prompt": "problem"},
 		Middleware: hideUnanswered,
 	},

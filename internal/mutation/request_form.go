@@ -16,11 +16,11 @@ import (
 // formDefects lists the groups of forms (see [spec.RequestFeature]) because of which a mutant
 // wrongly refuses valid requests. A group consists of the forms whose names begin with prefix. The
 // field defect is the last part of the names of the mutants for the group. In the Doc of a mutant,
-// prefix and noun together describe the refused requests, as in "with null members".
+// prefix and noun together describe the refused requests, as in "with null for members".
 var formDefects = []struct{ defect, prefix, noun string }{
-	{"null-refused", "with null ", "members"}, {"absence-refused", "without ", "members"},
+	{"null-refused", "with null ", "for members"}, {"absence-refused", "without ", "members"},
 	{"unknown-refused", "with the unknown ", "members"}, {"field-refused", "with the field ", "values"},
-	{"long-text-refused", "with a long text ", "members"},
+	{"long-text-refused", "with a long text ", "in members"},
 }
 
 // addFormRejections adds the mutants that refuse valid requests to start a run because of their
@@ -93,7 +93,7 @@ func (g *generator) addFormRejection(form spec.RequestFeature, defaultID string,
 			continue
 		}
 		g.add(about, kind.defect, Mutant{
-			Doc:       "valid requests " + kind.prefix + kind.noun + " that " + about + " is about are refused",
+			Doc:       "refuses valid requests " + kind.prefix + kind.noun + " that " + about + " allows",
 			KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 			AlsoFails: alsoIfRefused,
 			defect: func(occurred func()) middleware {
@@ -124,22 +124,22 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-media-type-parameters", "with a parameter in its Content-Type", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "charset=utf-8")
 	}),
-	formMutant("refuses-media-type-in-capitals", "with its media type in capital letters", func(v parsedRequest) bool {
+	formMutant("refuses-uppercase-media-type", "with its media type in upper case", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Content-Type"), "/JSON")
 	}),
-	formMutant("refuses-accept-lists", "with a list in its Accept field", func(v parsedRequest) bool {
+	formMutant("refuses-accept-lists", "with a list in its Accept header", func(v parsedRequest) bool {
 		return strings.Contains(v.httpRequest.Header.Get("Accept"), ",")
 	}),
-	formMutant("refuses-any-media-type", "with an Accept field that allows any media type", func(v parsedRequest) bool {
+	formMutant("refuses-accept-any-media-type", "with an Accept header that allows any media type", func(v parsedRequest) bool {
 		return v.httpRequest.Header.Get("Accept") == "*/*"
 	}),
-	formMutant("refuses-expect", "with an Expect field", func(v parsedRequest) bool {
+	formMutant("refuses-expect", "with an Expect header", func(v parsedRequest) bool {
 		return v.httpRequest.Header.Get("Expect") != ""
 	}),
-	formMutant("refuses-escapes", "with escaped characters in its JSON", func(v parsedRequest) bool {
+	formMutant("refuses-json-escapes", "with escaped characters in its JSON", func(v parsedRequest) bool {
 		return bytes.Contains(v.raw.Body, []byte(`\u0063`))
 	}),
-	formMutant("refuses-white-space", "with white space before its JSON", func(v parsedRequest) bool {
+	formMutant("refuses-leading-white-space", "with white space before its JSON", func(v parsedRequest) bool {
 		return bytes.HasPrefix(v.raw.Body, []byte("\r\n\t"))
 	}),
 	formMutant("refuses-two-tools", "with two tools", func(v parsedRequest) bool {
@@ -149,7 +149,7 @@ var requestFormMutants = []*Mutant{
 	formMutant("refuses-empty-texts", "with an empty text", func(v parsedRequest) bool {
 		return hasMember(v, func(value any, _ bool) bool { return value == "" })
 	}),
-	rareFormMutant("refuses-empty-lists-in-messages", "with an empty list in a message or an answer", func(v parsedRequest) bool {
+	rareFormMutant("refuses-empty-arrays-in-messages", "with an empty list in a message or an answer", func(v parsedRequest) bool {
 		return hasMember(v, func(value any, inItem bool) bool {
 			list, ok := value.([]any)
 			return inItem && ok && len(list) == 0
@@ -161,14 +161,14 @@ var requestFormMutants = []*Mutant{
 			return inItem && ok && len(object) == 0
 		})
 	}).exceptWith(spec.ContentPart), // there, none is sent
-	rareFormMutant("refuses-no-messages", "with an empty list of messages", func(v parsedRequest) bool {
+	rareFormMutant("refuses-empty-message-array", "with an empty list of messages", func(v parsedRequest) bool {
 		return !slices.ContainsFunc(v.event.Parts, func(p spec.Event) bool {
 			kinds := []spec.Kind{spec.InputUser, spec.InputAssistant, spec.InputSystem, spec.InputToolResult}
 			return slices.Contains(kinds, p.Kind)
 		})
 	}).exceptWith(spec.RunAccepted), // there, a message is required
 	{
-		Name: "refuses-long-ids", Doc: "a valid prompt with an id of more than 128 characters is refused",
+		Name: "refuses-long-ids", Doc: "refuses a valid prompt with an id of more than 128 characters",
 		KilledBy:  map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails: alsoIfRefused,
 		Without:   []spec.Kind{spec.RunAccepted}, // dialects with this event limit the length of ids
@@ -176,12 +176,12 @@ var requestFormMutants = []*Mutant{
 			return max(len(v.parsed().Thread), len(v.parsed().Run)) > 128
 		}),
 	}, {
-		Name: "refuses-corrected", Doc: "a valid prompt with the ids of an invalid one is refused",
+		Name: "refuses-corrected-prompt", Doc: "refuses a valid prompt with the same ids as an earlier invalid prompt",
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails:  alsoIfRefused,
 		Middleware: refuseCorrected,
 	}, {
-		Name: "locked-after-a-failure", Doc: "after a run that failed, its thread refuses all runs with status 409",
+		Name: "thread-locked-after-failure", Doc: "refuses all later runs of a thread with status 409 after a failed run",
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails:  alsoIfRefused,
 		Middleware: lockFailedThreads,
@@ -211,23 +211,23 @@ func hasMember(v parsedRequest, fits func(value any, inItem bool) bool) bool {
 // failingPromptMutants are servers that fail to process some valid prompts, with status 500,
 // because of their texts.
 var failingPromptMutants = []*Mutant{
-	failingMutant("nul-fails", "with the character U+0000", func(text string) bool {
+	failingMutant("nul-prompt-status-500", "that contains the character U+0000", func(text string) bool {
 		return strings.ContainsRune(text, 0)
 	}),
-	failingMutant("blank-fails", "of white space only", func(text string) bool {
+	failingMutant("blank-prompt-status-500", "that contains only white space", func(text string) bool {
 		return text != "" && strings.TrimSpace(text) == ""
 	}),
-	failingMutant("longest-text-fails", "of more than 65,536 bytes", func(text string) bool {
+	failingMutant("long-prompt-status-500", "of more than 65,536 bytes", func(text string) bool {
 		return len(text) > 1<<16
 	}).exceptWith(spec.RunAccepted), // dialects with this event limit the length of texts
 }
 
 // failingMutant returns a mutant with the given name that responds with status 500 to the valid
 // prompts for whose text fails returns true. The argument form describes these prompts in the Doc
-// of the mutant, as in "with the character U+0000".
+// of the mutant, as in "that contains the character U+0000".
 func failingMutant(name, form string, fails func(text string) bool) *Mutant {
 	return &Mutant{
-		Name: name, Doc: "a prompt " + form + " is answered with status 500",
+		Name: name, Doc: "responds with status 500 to a prompt " + form,
 		KilledBy: map[string]string{opensStream: string(spec.HTTPResponse), repliesAsPromised: string(spec.HTTPResponse)},
 		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			if text, ok := v.event.Prompt(); ok && v.startsRun() && v.event.Valid() && fails(text) {
@@ -280,7 +280,7 @@ func refuseCorrected(next dialectHandler) dialectHandler {
 // list in its Accept field". The mutant applies only to dialects that have all the kinds in needs.
 func formMutant(name, form string, refuses func(parsedRequest) bool, needs ...spec.Kind) *Mutant {
 	return &Mutant{
-		Name: name, Doc: "a valid prompt " + form + " is refused",
+		Name: name, Doc: "refuses a valid prompt " + form,
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails:  alsoIfRefused,
 		Needs:      needs,

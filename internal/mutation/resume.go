@@ -113,14 +113,14 @@ func editLast(replace func(frame []byte) []byte) streamEdit {
 // already received them.
 var resumeStartMutants = []*Mutant{
 	{
-		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
+		Name: "resumed-from-start", Doc: "begins a resumed stream with the start of the run again",
 		KilledBy: map[string]string{
 			"resume.starts-after-cursor": "message.delta message.end message.start run.start",
 			"resume.excludes-cursor":     "message.* run.*",
 		},
 		Fault: "resume-from-start; streams=0",
 	}, {
-		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
+		Name: "resumed-with-first-event", Doc: "repeats the first event of the run in a resumed stream",
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			return editFrameAt(0, func(frame []byte) []byte {
@@ -131,11 +131,11 @@ var resumeStartMutants = []*Mutant{
 			})
 		}),
 	}, {
-		Name: "resumed-inclusive", Doc: "a stream that is taken up again begins with the event of the cursor",
+		Name: "resumed-with-cursor-event", Doc: "begins a resumed stream with the event of the cursor",
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.end run.start"},
 		Fault:    "resume-repeated; streams=0",
 	}, {
-		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
+		Name: "resumed-late-cursor-event", Doc: "sends the event of the cursor after the next one in a resumed stream",
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			return editFrameAt(0, func(frame []byte) []byte {
@@ -149,24 +149,24 @@ var resumeStartMutants = []*Mutant{
 // resumeLossMutants are servers that leave out events of a stream when it is resumed.
 var resumeLossMutants = []*Mutant{
 	{
-		Name: "resumed-too-late", Doc: "a stream that is taken up again lacks the event after the cursor",
+		Name: "resumed-lacks-next-event", Doc: "omits the event after the cursor from a resumed stream",
 		KilledBy: map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		// A stream resumed before the last event has no event at all.
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"},
 		Fault:     "resume-lost; streams=0",
 	}, {
-		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
+		Name: "resumed-second-event-missing", Doc: "omits the second event of a resumed stream",
 		KilledBy:   map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
 		AlsoFails:  []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // the second event may be the last one
 		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return editFrameAt(1, dropFrame) }),
 	}, {
-		Name: "resumed-now", Doc: "a resumed stream sends only new events",
+		Name: "resumed-new-events-only", Doc: "sends only events that occur after the request in a resumed stream",
 		KilledBy: map[string]string{"resume.loses-nothing": "http.close"},
 		// The terminal event may precede the resumed part, and all resumed streams have the defect.
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor", "resume.twice-loses-nothing"},
 		Fault:     "resume-newer; streams=0",
 	}, {
-		Name: "resumed-cut", Doc: "a stream that is taken up again lacks its last event",
+		Name: "resumed-last-event-missing", Doc: "omits the last event of a resumed stream",
 		KilledBy: map[string]string{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
@@ -174,7 +174,7 @@ var resumeLossMutants = []*Mutant{
 		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return editLast(dropFrame) }),
 		AlsoFails:  []string{"resume.takes-thread-cursor", "resume.twice-loses-nothing"}, // resuming from a cursor of the previous run, or twice, has the same defect
 	}, {
-		Name: "resumed-empty", Doc: "a resumed stream is empty",
+		Name: "resumed-empty", Doc: "sends no events in a resumed stream",
 		KilledBy: map[string]string{
 			"resume.ends":          "http.close",
 			"resume.loses-nothing": "http.close",
@@ -182,7 +182,7 @@ var resumeLossMutants = []*Mutant{
 		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit { return streamEdit{frame: dropFrame} }),
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	}, {
-		Name: "resumed-all-at-the-end", Doc: "the events of a resumed stream come at once, when the run is over",
+		Name: "resumed-events-held", Doc: "holds back the events of a resumed stream and sends them all at once when the run ends",
 		KilledBy: map[string]string{"wire.flushes": "message.delta"}, Needs: []spec.Kind{spec.SlotCursor},
 		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit {
 			var held []byte
@@ -198,7 +198,7 @@ var resumeLossMutants = []*Mutant{
 // thread, or lose an event after such a cursor.
 var resumeThreadCursorMutants = []*Mutant{
 	{
-		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
+		Name: "earlier-run-cursor-refused", Doc: "refuses a cursor from an earlier run of the thread",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.response"},
 		Middleware: func(next dialectHandler) dialectHandler {
 			r := &framesByRun{frames: map[string][][]byte{}}
@@ -214,7 +214,7 @@ var resumeThreadCursorMutants = []*Mutant{
 			})(editFrames(r.recorder)(next))
 		},
 	}, {
-		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
+		Name: "earlier-run-cursor-loses-event", Doc: "omits the first event of a later run after a cursor from an earlier run of the thread",
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "message.start"},
 		Middleware: editResumed(func(v parsedRequest, r *framesByRun) streamEdit {
 			if _, at := r.findCursor(v); at >= 0 {
@@ -230,11 +230,11 @@ var resumeThreadCursorMutants = []*Mutant{
 // in a resumed stream.
 var resumeContentMutants = []*Mutant{
 	{
-		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
+		Name: "replayed-data-differs", Doc: "changes the data of an event when it sends the event again",
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Fault:    "told-differently",
 	}, {
-		Name: "told-with-more", Doc: "events have one member more when a stream is taken up again",
+		Name: "replayed-data-extra-member", Doc: "adds a member to the data of each event in a resumed stream",
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Middleware: editResumed(func(parsedRequest, *framesByRun) streamEdit {
 			return streamEdit{frame: func(frame []byte) []byte {
@@ -283,14 +283,14 @@ func editCanceled(replace func(frame []byte) []byte) middleware {
 // cancelMutants are servers that send no terminal event for a canceled run, or send it twice.
 var cancelMutants = []*Mutant{
 	{
-		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",
+		Name: "canceled-terminal-event-missing", Doc: "ends the stream of a canceled run without a terminal event",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// The end is missing in every stream of the run, resumed ones too, as if the server had
 		// stopped sending.
 		AlsoFails:  []string{"run.ends", "run.outlives-others", "resume.loses-nothing", "resume.ends"},
 		Middleware: editCanceled(dropFrame),
 	}, {
-		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
+		Name: "canceled-terminal-event-twice", Doc: "sends the terminal event of a canceled run twice",
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// The second terminal event follows the first, and has the same event id.
 		AlsoFails:  []string{"run.ends-once", "run.end-is-last", "cursor.unique", "resume.loses-nothing", "resume.ends"},

@@ -50,22 +50,22 @@ func insertOtherRun(index int) middleware {
 // time, or that send events of other runs only in resumed streams.
 var resumeAgainMutants = []*Mutant{
 	{
-		Name: "resumed-twice-with-a-gap", Doc: "a stream that is resumed for the second time lacks its first event",
+		Name: "resumed-again-first-event-missing", Doc: "omits the first event of a stream that is resumed for the second time",
 		KilledBy:   map[string]string{"resume.twice-loses-nothing": "message.delta message.end run.end http.close"},
 		AlsoFails:  []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
 		Middleware: editResumedAgain(func() streamEdit { return editFrameAt(0, dropFrame) }),
 	}, {
-		Name: "resumed-twice-empty", Doc: "a stream that is resumed for the second time is empty",
+		Name: "resumed-again-empty", Doc: "sends no events in a stream that is resumed for the second time",
 		KilledBy:   map[string]string{"resume.twice-loses-nothing": "http.close"},
 		AlsoFails:  []string{"resume.loses-nothing", "resume.ends", "resume.takes-thread-cursor"}, // which judge each resumed stream
 		Middleware: editResumedAgain(func() streamEdit { return streamEdit{frame: dropFrame} }),
 	}, {
-		Name: "resumed-unfiltered", Doc: "a resumed stream begins with the start of another run",
+		Name: "resumed-other-run-first", Doc: "sends the start event of another run as the first event of a resumed stream",
 		KilledBy:   map[string]string{"resume.keeps-to-run": "*"},
 		AlsoFails:  []string{"run.keeps-to-itself", "echo.run", "run.id-is-stable", "cursor.present"}, // which judge each stream
 		Middleware: insertOtherRun(0),
 	}, {
-		Name: "resumed-unfiltered-later", Doc: "the second event of a resumed stream is the start of another run",
+		Name: "resumed-other-run-second", Doc: "sends the start event of another run as the second event of a resumed stream",
 		KilledBy:   map[string]string{"resume.keeps-to-run": "*"},
 		AlsoFails:  []string{"run.keeps-to-itself", "echo.run", "run.id-is-stable", "cursor.present"}, // which judge each stream
 		Middleware: insertOtherRun(1),

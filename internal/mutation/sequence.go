@@ -11,49 +11,49 @@ import (
 // sequenceMutants are servers whose events have wrong sequence numbers or SSE ids.
 var sequenceMutants = []*Mutant{
 	{
-		Name: "number-repeated", Doc: "two different events have the same number",
+		Name: "sequence-number-repeated", Doc: "sends two different events with the same sequence number",
 		Fault: "seq-repeated",
 		KilledBy: map[string]string{
 			"sequence.increases": "message.delta reasoning.delta", "sequence.never-falls": "message.delta",
 			"sequence.dense": "message.delta reasoning.delta",
 		},
 	}, {
-		Name: "number-falls", Doc: "the number of one event is 0 again",
+		Name: "sequence-number-reset", Doc: "sends an event with the sequence number 0 again",
 		Fault: "seq-falls",
 		KilledBy: map[string]string{
 			"sequence.increases": "message.start reasoning.start", "sequence.never-falls": "message.delta message.end",
 			"sequence.dense": "message.start reasoning.start",
 		},
 	}, {
-		Name: "number-skipped", Doc: "a number is left out",
+		Name: "sequence-number-skipped", Doc: "skips a sequence number",
 		Fault:    "seq-skipped",
 		KilledBy: map[string]string{"sequence.dense": "message.delta reasoning.delta"},
 	}, {
-		Name: "numbers-from-one", Doc: "events are numbered from 1",
+		Name: "sequence-numbers-from-one", Doc: "numbers events from 1",
 		Fault:    "seq-skipped; event=0",
 		KilledBy: map[string]string{"sequence.dense": "run.start"},
 	}, {
-		Name: "numbers-count-down", Doc: "events are numbered from 100000 down",
+		Name: "sequence-numbers-decrease", Doc: "numbers events from 100000 down",
 		NewEffect: countDown,
 		KilledBy: map[string]string{
 			"sequence.increases": "*", "sequence.never-falls": "*",
 			"sequence.dense": "run.start",
 		},
 	}, {
-		Name: "no-cursors", Doc: "events have no SSE id",
+		Name: "cursors-missing", Doc: "sends events without an SSE id",
 		Fault:    "cursor-missing",
 		KilledBy: map[string]string{"cursor.present": "run.start"},
 	}, {
-		Name: "cursors-are-empty", Doc: "the SSE id of each event is empty",
+		Name: "cursors-empty", Doc: "sends each event with an empty SSE id",
 		Middleware: replaceIDLines("id:\n"),
 		KilledBy:   map[string]string{"cursor.present": "run.start"},
 	}, {
-		Name: "cursor-repeated", Doc: "an event has the SSE id of the one before it",
+		Name: "cursor-repeated", Doc: "sends an event with the SSE id of the event before it",
 		Fault:     "cursor-repeated",
 		KilledBy:  map[string]string{"cursor.unique": "message.start run.end run.error tool.start"},
 		AlsoFails: []string{"resume.*"}, // a cursor that occurs twice is ambiguous, so a stream may be resumed at the wrong place
 	}, {
-		Name: "one-cursor-for-all", Doc: "all events have one SSE id",
+		Name: "cursor-same-for-all", Doc: "sends all events with the same SSE id",
 		Middleware: replaceIDLines("id: 1\n"),
 		KilledBy:   map[string]string{"cursor.unique": "*"},
 		// Without distinct cursors no stream can be resumed.

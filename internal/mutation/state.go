@@ -12,43 +12,43 @@ import (
 // stateMutants are servers that report the state, the messages or the steps of a run wrongly.
 var stateMutants = []*Mutant{
 	{
-		Name: "delta-of-nothing", Doc: "the deltas of the state replace what is not there",
+		Name: "state-delta-unknown-path", Doc: "sends state deltas that replace a value that does not exist",
 		NewEffect: changeEvents(fault.OfKind(spec.StateDelta), func(e *spec.Event) {
 			e.Text = `[{"op":"replace","path":"/nowhere/at/all","value":1}]`
 		}),
 		KilledBy:  map[string]string{"state.delta-applies": "state.delta"},
 		AlsoFails: []string{"script.state"}, // the resulting state cannot be determined
 	}, {
-		Name: "snapshot-of-nothing", Doc: "the snapshots of the state are null",
+		Name: "state-snapshot-null", Doc: "sends null as every state snapshot",
 		NewEffect: changeEvents(fault.OfKind(spec.StateSnapshot), func(e *spec.Event) { e.Text = "" }),
 		KilledBy:  map[string]string{"state.delta-applies": "state.delta"},
 		AlsoFails: []string{"script.state"}, // the state is another one
 	}, {
-		Name: "state-untold", Doc: "asked to change the state, the server sends no snapshot of it",
+		Name: "state-snapshot-missing", Doc: "sends no state snapshot when the prompt asks for a change of the state",
 		NewEffect: dropEvents(fault.OfKind(spec.StateSnapshot)),
 		KilledBy:  map[string]string{"script.state": "http.close"},
 	}, {
-		Name: "state-unchanged", Doc: "asked to change the state, the server sends no delta of it",
+		Name: "state-delta-missing", Doc: "sends no state delta when the prompt asks for a change of the state",
 		NewEffect: dropEvents(fault.OfKind(spec.StateDelta)),
 		KilledBy:  map[string]string{"script.state": "http.close"},
 	}, {
-		Name: "states-shared", Doc: "the snapshots of the state also have the members of the states of other threads",
+		Name: "state-snapshot-threads-mixed", Doc: "adds the members of the states of other threads to state snapshots",
 		NewEffect: changeEvents(fault.OfKind(spec.StateSnapshot), shareMembers()),
 		KilledBy:  map[string]string{"script.state": "http.close"},
 	}, {
-		Name: "snapshot-in-other-words", Doc: "snapshots of the messages have other texts than those that were streamed",
+		Name: "message-snapshot-text-differs", Doc: "sends message snapshots with other texts than those that were streamed",
 		NewEffect: changeParts(fault.OfKind(spec.History), func(part *spec.Event) { part.Text += "!" }),
 		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
-		Name: "snapshot-shortened", Doc: "snapshots of the messages have only the beginnings of their texts",
+		Name: "message-snapshot-text-truncated", Doc: "truncates the texts in message snapshots to their first half",
 		NewEffect: changeParts(fault.OfKind(spec.History), func(p *spec.Event) { p.Text = p.Text[:len(p.Text)/2] }),
 		KilledBy:  map[string]string{"messages.snapshot-agrees": "history"},
 	}, {
-		Name: "steps-untold", Doc: "asked for steps, the server sends only their messages",
+		Name: "step-events-missing", Doc: "omits the step events when the prompt asks for steps, and sends only their messages",
 		NewEffect: dropEvents(isNamedStep),
 		KilledBy:  map[string]string{"script.steps": "http.close"},
 	}, {
-		Name: "steps-misnamed", Doc: "asked for steps, the server gives them other names",
+		Name: "step-names-differ", Doc: "sends steps with other names than the prompt asks for",
 		NewEffect: changeEvents(isNamedStep, func(e *spec.Event) { e.Name = "step " + e.Name }),
 		KilledBy:  map[string]string{"script.steps": "http.close"},
 	},

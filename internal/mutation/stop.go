@@ -13,7 +13,7 @@ import (
 // request to cancel a run that has ended.
 var stopMutants = []*Mutant{
 	{
-		Name: "open-after-a-stop", Doc: "the stream of a cancelled run is silent from then on, and its body stays open",
+		Name: "body-open-after-cancel", Doc: "sends nothing more in the stream of a canceled run and keeps the response body open",
 		KilledBy: map[string]string{"wire.ends": "http.close"},
 		// The end of the run is missing, and what the client waits for after it comes late or not
 		// at all.
@@ -26,13 +26,13 @@ var stopMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "stop-cuts-off", Doc: "the stream of a cancelled run is silent from then on, and its body is cut off when the run ends",
+		Name: "body-truncated-after-cancel", Doc: "sends nothing more in the stream of a canceled run and truncates the response body when the run ends",
 		KilledBy:   map[string]string{"wire.body-is-whole": "http.close", "run.ends": "http.close"},
 		AlsoFails:  contentChecks,
 		Needs:      []spec.Kind{spec.CancelAccepted},
 		Middleware: endCanceled(func(*http.Request) { panic(http.ErrAbortHandler) }),
 	}, {
-		Name: "late-stop-fails", Doc: "a request to cancel a run that has ended is answered with status 500",
+		Name: "late-cancel-status-500", Doc: "responds with status 500 to a cancel request for a run that has ended",
 		KilledBy:   map[string]string{repliesAsPromised: "http.response"},
 		Needs:      []spec.Kind{spec.CancelAccepted, spec.SlotCursor}, // in other dialects, no status is required
 		Middleware: failLateCancels,

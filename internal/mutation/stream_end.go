@@ -21,27 +21,27 @@ var alsoOpen = []string{"run.closes-after-end", "wire.body-is-whole"}
 // Others send events at other times than the prompt asks for.
 var streamEndMutants = []*Mutant{
 	{
-		Name: "comments-after-the-end", Doc: "after the end of a run, comments come and the body stays open",
+		Name: "comments-after-terminal-event", Doc: "sends comments after the terminal event and keeps the response body open",
 		NewEffect: keepOpen(func([]byte) bool { return true }),
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 	}, {
-		Name: "open-after-a-client-call", Doc: "the body stays open after a run that left a call to the client",
+		Name: "body-open-after-client-call", Doc: "keeps the response body open after a run that leaves a tool call to the client",
 		NewEffect: keepOpen(func(frame []byte) bool { return bytes.Contains(frame, []byte(`"paint"`)) }),
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.InputTool}, Without: []spec.Kind{spec.RunAccepted}, // such runs leave no call to the client
 	}, {
-		Name: "open-after-a-failure", Doc: "the body stays open after a run that failed",
+		Name: "body-open-after-failure", Doc: "keeps the response body open after a failed run",
 		NewEffect: keepOpen(reportsFailure),
 		KilledBy:  map[string]string{"wire.ends": "http.close"}, AlsoFails: alsoOpen,
 		Needs: []spec.Kind{spec.RunError},
 	}, {
-		Name: "cut-after-a-failure", Doc: "the connection is closed after the event that reports a failure, and the body not ended",
+		Name: "connection-closed-after-failure", Doc: "closes the connection after the event that reports a failure, without ending the response body",
 		NewEffect: atEnd(reportsFailure, func(w fault.StreamSink) error { return w.Finish(fault.Abort) }),
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.error*"}, // a truncated response does not count as a proper failure
 		Needs:     []spec.Kind{spec.RunEnd, spec.RunError},
 	}, {
-		Name: "whole-is-the-last-piece", Doc: "a completed text is only its last character",
+		Name: "completed-text-end-only", Doc: "sends only the part after the last space as the completed text",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) {
 			if n := strings.LastIndex(e.Text, " "); n >= 0 {
 				e.Text = e.Text[n+1:]
@@ -50,48 +50,48 @@ var streamEndMutants = []*Mutant{
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals", "script.text"}, // the other contents are unmodified
 	}, {
-		Name: "whole-is-cut", Doc: "a completed text ends after its first word",
+		Name: "completed-text-start-only", Doc: "sends only the part before the first space as the completed text",
 		NewEffect: changeEvents(isCompletedText, func(e *spec.Event) { e.Text, _, _ = strings.Cut(e.Text, " ") }),
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
 		AlsoFails: []string{"delta.joins-to-whole", "message.content-equals", "script.text"},
 	},
-	replyMutant("idle-half-the-time", "asked to be idle, the server is so for half of the time",
+	replyMutant("idle-time-halved", "is idle for only half of the idle period that the prompt asks for",
 		"idle 400", `[wait: 200ms, text: done]`, "script.idle", "message.delta"),
 	{
-		Name: "idle-not-at-all", Doc: "asked to be idle, the server answers at once, and ends the run at the right time",
+		Name: "idle-text-too-early", Doc: "sends the text before instead of after the idle period that the prompt asks for",
 		Script:    replyScript("idle 400", `[text: done, wait: 400ms]`),
 		KilledBy:  map[string]string{"script.idle": "message.delta"},
 		AlsoFails: []string{"wire.flushes"}, // the text comes with the start of the run
 	}, {
-		Name: "slow-in-two-bursts", Doc: "asked for slow deltas, the server sends all but the last at once",
+		Name: "slow-deltas-in-burst", Doc: "sends all text deltas but the last at once when the prompt asks for slow text deltas",
 		Script:    replyScript("slow 8 ", `[text: '1', text: '2', text: '3', text: '4', wait: 560ms, text: '5']`),
 		KilledBy:  map[string]string{"script.slow": "message.delta"},
 		AlsoFails: []string{"wire.flushes"}, // the deltas of a burst arrive together
 	}, {
-		Name: "slow-in-pairs", Doc: "asked for slow deltas, the server holds every other one back until the next",
+		Name: "slow-deltas-in-pairs", Doc: "holds back every other text delta until the next one when the prompt asks for slow text deltas",
 		Script: replyScript("slow 8 ", `[wait: 80ms, text: '1', text: '2', wait: 160ms, text: '3', text: '4', wait: 160ms, text: '5', `+
 			`text: '6', wait: 160ms, text: '7', text: '8']`),
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
-		Name: "slow-one-behind", Doc: "asked for slow deltas, the server holds each back until the next",
+		Name: "slow-deltas-one-behind", Doc: "holds back each text delta until the next one when the prompt asks for slow text deltas",
 		Script: replyScript("slow 8 ", `[wait: 80ms, text: '1', wait: 80ms, text: '2', wait: 80ms, text: '3', wait: 80ms, text: '4', `+
 			`wait: 80ms, text: '5', wait: 80ms, text: '6', wait: 80ms, text: '7', text: '8']`),
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
-		Name: "compressed-at-the-end", Doc: "streams are compressed for clients that accept it, and only sent at their end",
+		Name: "compressed-stream-held", Doc: "compresses streams for clients that accept gzip, and sends them only when they end",
 		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
 		KilledBy:   map[string]string{"wire.flushes": "message.delta"},
 	}, {
-		Name: "compressed-without-end", Doc: "compressed streams lack the end of the gzip format",
+		Name: "compressed-stream-unterminated", Doc: "omits the end of the gzip data of compressed streams",
 		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return gzipWithoutEnd{gzip.NewWriter(w)} }),
 		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails:  []string{"wire.flushes"},
 	}, {
-		Name: "not-compressed", Doc: "for clients that accept it, streams are declared as compressed, but are not",
+		Name: "gzip-declared-only", Doc: "declares streams as gzip for clients that accept it, but does not compress them",
 		Middleware: compressStreams(func(w io.Writer) io.WriteCloser { return uncompressed{w} }),
 		KilledBy:   map[string]string{"wire.body-is-whole": "http.close"},
 	}, {
-		Name: "start-held", Doc: "the first events of a run are held back until one that is not about its start",
+		Name: "start-events-held", Doc: "holds back the start and progress events of a run until the first other event",
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
 			var held []byte
 			started := false
@@ -112,7 +112,7 @@ var streamEndMutants = []*Mutant{
 		KilledBy: map[string]string{"wire.flushes": "run.start"}, Needs: []spec.Kind{spec.RunStart},
 		AlsoFails: []string{"wire.keeps-alive"}, // a stream that ends at its idle limit sends what was held back at its end
 	}, {
-		Name: "slow-with-shorter-pauses", Doc: "asked for slow deltas, the server waits for 20 of 80 milliseconds, and again at the end",
+		Name: "slow-deltas-short-pauses", Doc: "waits only 20 of 80 ms between slow text deltas, and the rest of the time before the last text delta",
 		Script: replyScript("slow 8 ", `[text: '1', wait: 20ms, text: '2', wait: 20ms, text: '3', wait: 20ms, text: '4', wait: 20ms, `+
 			`text: '5', wait: 20ms, text: '6', wait: 20ms, text: '7', wait: 300ms, text: '8']`),
 		KilledBy: map[string]string{"script.slow": "message.delta"},

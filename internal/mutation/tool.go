@@ -11,32 +11,32 @@ import (
 // toolMutants are servers that violate the rules about tool calls, their results and interrupts.
 var toolMutants = []*Mutant{
 	{
-		Name: "call-unopened", Doc: "the event that starts a tool call is missing",
+		Name: "tool-call-start-missing", Doc: "omits the start event of a tool call",
 		Fault:     "call-not-started",
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered", "tool.result-names-call"}, // the start event carries the name of the tool
 	}, {
-		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
+		Name: "argument-delta-unknown-call", Doc: "sends an argument delta that names a tool call that was never started",
 		Fault:     "unknown-call",
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the delta is missing in its call and added to another one
 	}, {
-		Name: "call-unended", Doc: "the event that ends a tool call is missing",
+		Name: "tool-call-end-missing", Doc: "omits the end event of a tool call",
 		Fault:     "call-not-ended",
 		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
 		AlsoFails: []string{"tool.result-after-call", "tool.result-after-end", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
-		Name: "calls-unended", Doc: "no tool call is ever reported as ended",
+		Name: "tool-call-ends-all-missing", Doc: "never reports a tool call as ended",
 		NewEffect: dropEvents(fault.OfKind(spec.ToolEnd)),
 		KilledBy:  map[string]string{"tool.all-end": "done http.close run.end"},
 		AlsoFails: []string{"tool.result-after-call", "tool.result-after-end", "tool.arguments-are-json"}, // the result arrives before the arguments are complete
 	}, {
-		Name: "arguments-broken", Doc: "the arguments of a call have a brace too many",
+		Name: "arguments-with-extra-brace", Doc: "sends the arguments of a tool call with one brace too many",
 		Fault:     "arguments-broken",
 		KilledBy:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "message.content-equals"}, // the arguments differ from those that the prompt asked for
 	}, {
-		Name: "arguments-in-single-quotes", Doc: "the arguments of calls are in single quotes, as Python prints them",
+		Name: "arguments-in-single-quotes", Doc: "sends the arguments of tool calls in single quotes, as Python prints them",
 		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
 			if p.Kind == spec.ToolDelta || p.Kind == spec.ToolCall {
 				p.Text = strings.ReplaceAll(p.Text, `"`, `'`)
@@ -45,12 +45,12 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the arguments differ from those that the prompt asked for
 	}, {
-		Name: "call-opened-twice", Doc: "a call is opened twice",
+		Name: "tool-call-start-twice", Doc: "sends the start event of a tool call twice",
 		Fault:     "reused-call-id",
 		KilledBy:  map[string]string{"tool.ids-unique": "tool.start", "tool.starts-in-turn": "tool.start"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*"}, // the repeated start counts as another call
 	}, {
-		Name: "one-id-for-all-calls", Doc: "all calls have one id",
+		Name: "call-id-same-for-all", Doc: "uses the same id for all tool calls",
 		NewEffect: changeParts(anyEvent, func(p *spec.Event) {
 			if p.Call != "" {
 				p.Call = "the-call"
@@ -59,47 +59,47 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.ids-unique": "tool.start"},
 		AlsoFails: []string{"script.tools", "tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "message.*"}, // two open calls with the same id cannot be distinguished
 	}, {
-		Name: "result-of-no-call", Doc: "results name calls that were never made",
+		Name: "tool-result-unknown-call", Doc: "sends tool results that name tool calls that were never made",
 		Fault:    "unknown-result",
 		KilledBy: map[string]string{"tool.result-after-call": "tool.result", "tool.result-names-call": "tool.result"},
 		// The call has no result, as if it were left to the client, and the result counts as another
 		// call.
 		AlsoFails: []string{"script.tool", "script.tools", "tool.client-call-is-offered"},
 	}, {
-		Name: "result-before-its-call-ends", Doc: "the result of a tool call is sent before the call has ended",
+		Name: "tool-result-before-call-end", Doc: "sends a tool result before its tool call has ended",
 		Fault:     "result-early",
 		Needs:     []spec.Kind{spec.ToolEnd},
 		KilledBy:  map[string]string{"tool.result-after-call": "tool.result", "tool.result-after-end": "tool.result"},
 		AlsoFails: []string{"done.is-last", "run.ends-in-turn", "tool.all-end", "tool.starts-first", "tool.client-call-ends-stream"}, // without a result, events that wait for it are sent after the end of the run
 	}, {
-		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
+		Name: "client-call-answered", Doc: "sends a tool result for a call of a client tool",
 		NewEffect: insertAfter(endOfCall("paint"), func(e *spec.Event) []*spec.Event { return []*spec.Event{toolResult(e, "done that")} }),
 		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
-		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
+		Name: "client-call-empty-result", Doc: "sends an empty tool result for a call of a client tool at the end of the run",
 		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []*spec.Event { return []*spec.Event{toolResult(e, "")} }),
 		Needs:     []spec.Kind{spec.ToolEnd}, // elsewhere, a result belongs to a message of its own
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client receives no call that it could answer
 	}, {
-		Name: "tool-of-nobody", Doc: "the client is to run a tool that it does not have",
+		Name: "client-tool-not-offered", Doc: "calls a client tool that the client does not have",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "sculpt" }),
 		KilledBy:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		AlsoFails: []string{"script.client-tool*"}, // the prompt asked for another tool
 	}, {
-		Name: "tool-in-capitals", Doc: "the client's tool is called by its name in capitals",
+		Name: "client-tool-uppercase", Doc: "calls the client tool by its name in upper case",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "PAINT" }),
 		KilledBy:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		AlsoFails: []string{"script.client-tool*"}, // the prompt asked for another tool
 	}, {
-		Name: "talks-on-after-the-client-call", Doc: "the server sends a text after a call of the client's tool",
+		Name: "text-after-client-call", Doc: "sends a text after a call of a client tool",
 		NewEffect: insertAfter(endOfCall("paint"), extraMessage),
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 		AlsoFails: []string{"script.client-tool"}, // the prompt asks for no text after the call
 	}, {
-		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
+		Name: "client-call-reported-done", Doc: "sends a text after a call of a client tool to report that the call was done",
 		NewEffect: insertBeforeEnd("paint", func(e *spec.Event) []*spec.Event {
 			return []*spec.Event{{
 				Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: "It is painted.",
@@ -108,12 +108,12 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 		AlsoFails: []string{"script.client-tool"}, // the prompt asks for no text after the call
 	}, {
-		Name: "talks-on-after-the-interrupt", Doc: "the run sends a text after an interrupt",
+		Name: "text-after-interrupt", Doc: "sends a text after an interrupt",
 		Fault:     "interrupt-not-last",
 		KilledBy:  map[string]string{"interrupt.is-last": "message.delta"},
 		AlsoFails: []string{"script.interrupt", "script.resume"}, // the prompt did not ask for text
 	}, {
-		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
+		Name: "tool-call-after-interrupt", Doc: "calls a tool after an interrupt",
 		NewEffect: insertAfter(fault.OfKind(spec.Interrupt), func(e *spec.Event) []*spec.Event {
 			call := spec.Event{Thread: e.Thread, Run: e.Run, Call: "after-" + e.ID}
 			return []*spec.Event{

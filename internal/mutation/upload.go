@@ -24,11 +24,11 @@ func editReply(kind spec.Kind, edit func(e *spec.Event)) middleware {
 // uploaded.
 var uploadStoredMutants = []*Mutant{
 	{
-		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
+		Name: "upload-type-always-jpeg", Doc: "reports the media type of every upload as image/jpeg",
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
 		Middleware: editReply(spec.AttachmentStored, func(e *spec.Event) { e.Type = "image/jpeg" }),
 	}, {
-		Name: "stored-as-x-png", Doc: "an upload is reported with a synonym of its media type",
+		Name: "upload-type-synonym", Doc: "reports the media type of an upload as a synonym, image/x-png",
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
 		Middleware: editReply(spec.AttachmentStored, func(e *spec.Event) { e.Type = "image/x-png" }),
 	},
@@ -38,20 +38,20 @@ var uploadStoredMutants = []*Mutant{
 // one, or for a file that does not exist.
 var uploadSignedMutants = []*Mutant{
 	{
-		Name: "signed-for-another-path", Doc: "a new link names another file",
+		Name: "signed-link-other-path", Doc: "returns the path of another file with a newly signed link",
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
 		Middleware: editReply(spec.AttachmentSigned, func(e *spec.Event) { e.ID = "else" }),
 	}, {
-		Name: "signed-in-another-bucket", Doc: "a new link names another bucket",
+		Name: "signed-link-other-bucket", Doc: "returns the name of another bucket with a newly signed link",
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
 		Middleware: editReply(spec.AttachmentSigned, func(e *spec.Event) { e.Name = "public" }),
 	}, {
-		Name: "signs-what-is-not-there", Doc: "a link is signed for a file that was never uploaded",
+		Name: "signs-unknown-file", Doc: "signs a link for a file that was never uploaded",
 		KilledBy:   map[string]string{"attachment.refuses-unknown-file": "http.request"},
 		AlsoFails:  []string{"attachment.signs-what-was-asked"}, // the link leads to another file
 		Middleware: signUnknownFile(func(asked string) string { return asked }),
 	}, {
-		Name: "signs-by-the-beginning", Doc: "a link is signed for a file whose name is a prefix of another's, and leads to that other file",
+		Name: "signs-file-name-prefix", Doc: "signs a link to another file if the requested name is a prefix of the name of that file",
 		KilledBy: map[string]string{
 			"attachment.refuses-unknown-file": "http.request",
 			"attachment.signs-what-was-asked": "attachment.signed",
@@ -156,39 +156,39 @@ var alsoWithBadLinks = []string{"history.links-open"}
 // or return bytes that differ from those of the file.
 var uploadLinkMutants = []*Mutant{
 	{
-		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
+		Name: "upload-link-expired", Doc: "returns a link to an upload that has already expired",
 		KilledBy:   map[string]string{"attachment.link-gives-the-file": "http.response"},
 		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinks(false, respondGone),
 	}, {
-		Name: "one-file-of-a-name", Doc: "an upload replaces an earlier one with the same file name",
+		Name: "upload-replaces-same-name", Doc: "replaces an earlier upload with a later one that has the same file name",
 		KilledBy:   map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails:  append([]string{"attachment.new-link-gives-the-file"}, alsoWithBadLinks...), // as after any upload
 		Middleware: overwriteByName,
 	}, {
-		Name: "link-gives-other-bytes", Doc: "the link to an upload leads to other bytes",
+		Name: "upload-link-other-bytes", Doc: "serves bytes that differ from the uploaded ones at the link to an upload",
 		KilledBy:   map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails:  alsoWithBadLinks,
 		Middleware: editLinks(false, corruptBody),
 	}, {
-		Name: "cuts-files-at-dashes", Doc: "the link to an upload leads to the bytes before the first line that begins with two dashes",
+		Name: "upload-cut-at-dashes", Doc: "serves only the bytes of an upload before the first line that begins with two dashes",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "attachment"},
 		AlsoFails: append([]string{"attachment.new-link-gives-the-file"}, alsoWithBadLinks...),
 		Middleware: editLinkResponses(func(_ bool, a *completeResponse) {
 			a.body, _, _ = bytes.Cut(a.body, []byte("\r\n--"))
 		}),
 	}, {
-		Name: "new-link-is-dead", Doc: "a new link has ended when it is handed out",
+		Name: "signed-link-expired", Doc: "returns a newly signed link that has already expired",
 		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "http.response"},
 		AlsoFails:  append([]string{"attachment.link-gives-the-file"}, alsoWithBadLinks...), // a link may be signed again
 		Middleware: editLinks(true, respondGone),
 	}, {
-		Name: "new-link-gives-half", Doc: "a new link leads to half of the file",
+		Name: "signed-link-half-file", Doc: "serves only the first half of the file at a newly signed link",
 		KilledBy:   map[string]string{"attachment.new-link-gives-the-file": "attachment"},
 		AlsoFails:  append([]string{"attachment.link-gives-the-file"}, alsoWithBadLinks...), // a link may be signed again
 		Middleware: editLinks(true, func(a *completeResponse) { a.body = a.body[:len(a.body)/2] }),
 	}, {
-		Name: "link-with-a-raw-file-name", Doc: "the link to an upload contains the name of the file without escapes",
+		Name: "upload-link-name-unescaped", Doc: "does not escape the file name in the link to an upload",
 		KilledBy:  map[string]string{"attachment.link-gives-the-file": "http.response"},
 		AlsoFails: append([]string{acceptsAsDocumented}, alsoWithBadLinks...), // a message with such a link is refused
 		Middleware: editReplies(spec.AttachmentStored, func(v parsedRequest, e *spec.Event) {
@@ -198,7 +198,7 @@ var uploadLinkMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "links-for-users-only", Doc: "links lead to files only with credentials",
+		Name: "signed-links-require-credentials", Doc: "requires credentials in requests for the file at a signed link",
 		KilledBy: map[string]string{
 			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
@@ -208,7 +208,7 @@ var uploadLinkMutants = []*Mutant{
 			a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 		}),
 	}, {
-		Name: "new-link-ends-earlier-ones", Doc: "a new link to a file ends the link that was handed out before",
+		Name: "signed-link-expires-earlier-link", Doc: "expires the earlier link to a file when it signs a new one",
 		KilledBy: map[string]string{
 			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
@@ -350,13 +350,13 @@ func withoutItems(v any, text string) any {
 // uploadImageMutants are servers that do not refuse images whose links lead to other servers.
 var uploadImageMutants = []*Mutant{
 	{
-		Name: "images-from-anywhere", Doc: "an image may come from anywhere",
+		Name: "foreign-image-link-accepted", Doc: "accepts a prompt with an image link to any other server",
 		KilledBy: map[string]string{"attachment.refuses-foreign-link": "http.request"},
 		Middleware: replaceForeignImages(func(body []byte, link, own string) []byte {
 			return bytes.ReplaceAll(body, []byte(link), []byte(own))
 		}),
 	}, {
-		Name: "foreign-images-dropped", Doc: "an image from somewhere else is left out without a word",
+		Name: "foreign-image-link-dropped", Doc: "drops an image whose link leads to another server instead of refusing the prompt",
 		KilledBy: map[string]string{"attachment.refuses-foreign-link": "http.request"},
 		Middleware: replaceForeignImages(func(body []byte, link, _ string) []byte {
 			var v any
@@ -372,7 +372,7 @@ var uploadImageMutants = []*Mutant{
 // in the documented form.
 var transcriptionMutants = []*Mutant{
 	{
-		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",
+		Name: "transcript-plain-text", Doc: "returns the transcript of a recording as plain text",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the media type is not the documented one
 		Middleware: editResponses(func(v parsedRequest, a *completeResponse) {
@@ -382,7 +382,7 @@ var transcriptionMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "heard-and-not-answered", Doc: "a recording is answered with nothing",
+		Name: "transcript-missing", Doc: "responds to a recording with status 204 and without a transcript",
 		KilledBy:  map[string]string{"transcript.is-told": "http.request"},
 		AlsoFails: []string{repliesAsPromised}, // the status is not the documented one
 		Middleware: editResponses(func(v parsedRequest, a *completeResponse) {

@@ -12,30 +12,30 @@ import (
 // uploadFormMutants are servers that refuse some valid uploads because of the form of the request
 // or because of the file in it.
 var uploadFormMutants = []*Mutant{
-	uploadMutant("refuses-jpeg", "an image that is a JPEG", func(_ parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-jpeg", "an upload of a JPEG image", func(_ parsedRequest, file spec.Event) bool {
 		return file.Type == "image/jpeg"
 	}),
-	uploadMutant("refuses-file-first", "an image whose form has another field after the file", func(v parsedRequest, _ spec.Event) bool {
+	uploadMutant("refuses-field-after-file", "an upload whose form has another field after the file", func(v parsedRequest, _ spec.Event) bool {
 		_, after, _ := bytes.Cut(v.raw.Body, []byte(`; filename=`))
 		return bytes.Contains(after, []byte(`; name=`))
 	}),
-	uploadMutant("refuses-quoted-boundaries", "a file whose form has a quoted boundary", func(v parsedRequest, _ spec.Event) bool {
+	uploadMutant("refuses-quoted-boundaries", "an upload whose form has a quoted boundary", func(v parsedRequest, _ spec.Event) bool {
 		return strings.Contains(v.raw.Header.Get("Content-Type"), `boundary="`)
 	}),
 	refusesOtherBoundaries,
-	uploadMutant("refuses-foreign-file-names", "a file whose name has characters beyond ASCII", func(_ parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-non-ascii-file-names", "an upload whose file name contains non-ASCII characters", func(_ parsedRequest, file spec.Event) bool {
 		return strings.ContainsFunc(file.Name, func(r rune) bool { return r >= utf8.RuneSelf })
 	}),
-	uploadMutant("refuses-marks-in-file-names", "a file whose name has characters that URLs must escape", func(_ parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-url-unsafe-file-names", "an upload whose file name contains characters that must be escaped in URLs", func(_ parsedRequest, file spec.Event) bool {
 		return strings.ContainsAny(file.Name, "%?#")
 	}),
-	uploadMutant("refuses-names-without-suffix", "a file whose name has no suffix", func(_ parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-file-names-without-extension", "an upload whose file name has no extension", func(_ parsedRequest, file spec.Event) bool {
 		return !strings.Contains(file.Name, ".")
 	}),
-	uploadMutant("refuses-large-files", "an image of more than 65,536 bytes", func(v parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-large-images", "an upload of an image of more than 65,536 bytes", func(v parsedRequest, file spec.Event) bool {
 		return v.isOperation("attach") && len(file.Text) > 1<<16
 	}),
-	uploadMutant("refuses-chunks-before-data", "a recording with a chunk before its data", func(v parsedRequest, file spec.Event) bool {
+	uploadMutant("refuses-chunks-before-data", "a recording with a chunk before its data chunk", func(v parsedRequest, file spec.Event) bool {
 		return v.isOperation("transcribe") && strings.Contains(file.Text, "LIST")
 	}),
 	uploadMutant("refuses-stereo", "a recording with two channels", func(v parsedRequest, file spec.Event) bool {
@@ -47,7 +47,7 @@ var uploadFormMutants = []*Mutant{
 // refusesOtherBoundaries is a mutant that refuses uploads whose form has another boundary than the
 // first form that it received.
 var refusesOtherBoundaries = uploadMutantWith("refuses-other-boundaries",
-	"a file whose form has another boundary than the first form",
+	"an upload whose form has another boundary than the first form",
 	func(next dialectHandler) dialectHandler {
 		var first atomic.Value // boundary of the first form, a string
 		return refuseRequests(func() {}, func(v parsedRequest) bool {
@@ -60,7 +60,7 @@ var refusesOtherBoundaries = uploadMutantWith("refuses-other-boundaries",
 // uploadMutant returns a mutant with the given name that refuses valid requests v that upload a
 // file, if refuses(v, file) returns true. The fields Name, Type and Text of file are the name, the
 // media type and the content of the file. The argument files describes the refused files in the Doc
-// of the mutant, as in "an image that is a JPEG".
+// of the mutant, as in "an upload of a JPEG image".
 func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Event) bool) *Mutant {
 	return uploadMutantWith(name, files, refuseRequests(func() {}, func(v parsedRequest) bool {
 		file, ok := v.parsed().Last(spec.InputFile)
@@ -71,7 +71,7 @@ func uploadMutant(name, files string, refuses func(v parsedRequest, file spec.Ev
 // uploadMutantWith is like uploadMutant, but refuse is the middleware that refuses the requests.
 func uploadMutantWith(name, files string, refuse middleware) *Mutant {
 	return &Mutant{
-		Name: name, Doc: files + " is refused",
+		Name: name, Doc: "refuses " + files,
 		KilledBy:   map[string]string{acceptsAsDocumented: string(spec.HTTPRequest)},
 		AlsoFails:  append([]string{repliesAsPromised}, alsoIfRefused...),
 		Needs:      []spec.Kind{spec.InputFile},

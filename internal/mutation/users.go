@@ -152,28 +152,28 @@ func ignoreOwnersInOtherCase(next dialectHandler) dialectHandler {
 // the owner of the requested data, are generated; see deniedRequests.
 var usersMutants = []*Mutant{
 	{
-		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",
+		Name: "latest-thread-of-any-user", Doc: "returns the latest thread of another user to a user without threads",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: serveLatestAs(func(m *threadOwners, who string) bool { return len(m.threadsOf[who]) == 0 }),
 	}, {
-		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
+		Name: "latest-thread-of-first-user", Doc: "returns the latest thread of the first user to every user",
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: serveLatestAs(func(*threadOwners, string) bool { return true }),
 	}, {
-		Name: "history-of-any-thread", Doc: "every user can read the history of every thread",
+		Name: "history-owner-unchecked", Doc: "returns the history of every thread to every user",
 		KilledBy:   map[string]string{"auth.hides-history": "history"},
 		Middleware: serveHistoryOfOwner(func(*spec.Event) bool { return true }),
 	}, {
-		Name: "history-of-any-thread-before-a-day", Doc: "the owner of a thread is not checked if the history before a day is requested",
+		Name: "history-day-owner-unchecked", Doc: "does not check the owner of a thread when the request asks for the history before a day",
 		KilledBy:   map[string]string{"auth.hides-history": "history"},
 		Middleware: serveHistoryOfOwner(func(request *spec.Event) bool { return request.Day != "" }),
 	}, {
-		Name: "knows-its-connections", Doc: "credentials hold for all later requests of a connection",
+		Name: "credentials-kept-per-connection", Doc: "applies the credentials of a request to all later requests on the same connection",
 		KilledBy:   map[string]string{needsCredentials: "http.request"},
 		AlsoFails:  contentChecks, // requests that should have been refused start runs of the user
 		Middleware: rememberConnection,
 	}, {
-		Name: "body-unread-after-401", Doc: "after a 401, the rest of the request is taken for the next one of the connection",
+		Name: "body-unread-after-401", Doc: "parses the rest of a request that gets status 401 as the next request on the connection",
 		KilledBy: map[string]string{
 			acceptsAsDocumented: "http.request",
 			needsCredentials:    "http.request",
@@ -181,20 +181,20 @@ var usersMutants = []*Mutant{
 		Needs:      []spec.Kind{spec.RunAccepted}, // in other dialects, there are no credentials
 		Middleware: leaveBodiesUnread,
 	}, {
-		Name: "owner-of-known-runs", Doc: "the owner of a thread is looked at only if the run exists",
+		Name: "owner-unchecked-for-unknown-run", Doc: "checks the owner of a thread only if the run exists",
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
 		Middleware: ignoreOwnersOfUnknownRuns,
 	}, {
-		Name: "owner-in-the-same-case", Doc: "the owner of a thread is looked at only if the id of the thread is in the same letter case",
+		Name: "owner-unchecked-in-other-case", Doc: "checks the owner of a thread only if the request writes the thread id in the same letter case",
 		KilledBy:   map[string]string{"auth.owner-only": "run.start"},
 		Middleware: ignoreOwnersInOtherCase,
 	}, {
-		Name: "longer-credentials", Doc: "credentials that begin with those of a user are accepted",
+		Name: "longer-credentials-accepted", Doc: "accepts credentials that begin with those of a user",
 		KilledBy:   map[string]string{needsCredentials: "http.request"},
 		AlsoFails:  contentChecks, // requests that should have been refused start runs of the user
 		Middleware: acceptCredentials(func(who string) bool { return strings.HasPrefix(who, PrimaryUser) }),
 	}, {
-		Name: "shorter-credentials", Doc: "credentials with which those of a user begin are accepted",
+		Name: "shorter-credentials-accepted", Doc: "accepts credentials that are a prefix of those of a user",
 		KilledBy:  map[string]string{needsCredentials: "http.request"},
 		AlsoFails: contentChecks, // requests that should have been refused start runs of the user
 		Middleware: acceptCredentials(func(who string) bool {

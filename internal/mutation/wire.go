@@ -21,61 +21,61 @@ var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.end
 // framing and comments.
 var wireMutants = []*Mutant{
 	{
-		Name: "stream-is-text", Doc: "streams are called text/plain",
+		Name: "stream-content-type-plain", Doc: "sends event streams with the Content-Type text/plain",
 		Fault:    "content-type; streams=0",
 		KilledBy: map[string]string{"wire.opens-stream": "http.response"},
 	}, {
-		Name: "stream-is-created", Doc: "streams are answered 201",
+		Name: "stream-status-201", Doc: "responds to requests for a stream with status 201",
 		Fault:    "wrong-status; streams=0",
 		KilledBy: map[string]string{"wire.opens-stream": "http.response"},
 	}, {
-		Name: "stream-is-compressed", Doc: "streams are compressed, although the client accepts only identity",
+		Name: "stream-gzip-not-accepted", Doc: "compresses streams although the client accepts only identity",
 		Fault:     "gzip; streams=0",
 		KilledBy:  map[string]string{"wire.opens-stream": "http.response"},
 		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is not flushed counts as idle time
 	}, {
-		Name: "frame-breaks-off", Doc: "the data of an event is JSON without its last brace",
+		Name: "event-data-truncated", Doc: "sends an event whose data is JSON without its last brace",
 		NewEffect: insertFrame(`{"type":"x-unknown"`),
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
-		Name: "frame-is-a-word", Doc: "the data of an event is a bare word",
+		Name: "event-data-not-json", Doc: "sends an event whose data is unquoted text instead of JSON",
 		NewEffect: insertFrame("hello"),
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
-		Name: "frame-has-a-name", Doc: "one event has the SSE field event",
+		Name: "sse-event-field", Doc: "sends one event with the SSE field event",
 		Fault:     "other-fields; streams=0",
 		KilledBy:  map[string]string{"wire.frames-are-plain": "run.progress run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // a replayed event differs from the original one with the same number
 	}, {
-		Name: "frame-has-an-unknown-field", Doc: "all events have a field that SSE does not define",
+		Name: "sse-unknown-field", Doc: "sends all events with a field that SSE does not define",
 		NewEffect: changeFrames(func(frame []byte) []byte { return append([]byte("version: 1\n"), frame...) }),
 		KilledBy:  map[string]string{"wire.frames-are-plain": "*"},
 	}, {
-		Name: "byte-is-no-text", Doc: "an event has a byte that is not UTF-8",
+		Name: "event-invalid-utf-8", Doc: "sends an event that contains a byte that is not valid UTF-8",
 		NewEffect: insertFrame("{\"type\":\"x-\xff\"}"),
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 	}, {
-		Name: "latin-1", Doc: "texts are sent in Latin-1",
+		Name: "text-in-latin-1", Doc: "encodes texts in Latin-1 instead of UTF-8",
 		NewEffect: replaceText("ü", "\xfc"),
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
 		AlsoFails: alsoWithoutFrame,
 	}, {
-		Name: "last-line-open", Doc: "the blank line after the last event is missing",
+		Name: "last-blank-line-missing", Doc: "omits the blank line after the last event",
 		Fault:     "no-last-blank-line; streams=0",
 		KilledBy:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		AlsoFails: alsoWithoutLastFrame,
 	}, {
-		Name: "last-line-unended", Doc: "the last event has not even the end of its line",
+		Name: "last-line-end-missing", Doc: "omits the blank line after the last event and the end of its last line",
 		NewEffect: changeLastFrame(func(frame []byte) []byte { return bytes.TrimRight(frame, "\n") }),
 		KilledBy:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		AlsoFails: alsoWithoutLastFrame,
 	}, {
-		Name: "cut-after-the-end", Doc: "the connection is closed after the last event, and the body not ended",
+		Name: "body-aborted-after-end", Doc: "closes the connection after the last event without ending the body",
 		Fault:     "abort-late; streams=0",
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
-		Name: "promises-more", Doc: "the head of a stream promises ten million bytes, and the body has fewer",
+		Name: "content-length-too-large", Doc: "sends a stream with a Content-Length of ten million bytes but a shorter body",
 		NewEffect: func(fault.Args) fault.Effect {
 			return fault.Effect{OnHead: func(h *fault.ResponseHead) {
 				if h.Header.Get("Content-Type") == spec.EventStream {
@@ -87,28 +87,28 @@ var wireMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
 		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
-		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
+		Name: "stream-stalls", Doc: "sends nothing after a few events and keeps the stream open",
 		Fault:     "stall; event=2; streams=0",
 		KilledBy:  map[string]string{"wire.ends": "http.close"},
 		AlsoFails: []string{matchesSchema}, // no stream that answers a plain prompt has a text
 	}, {
-		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
+		Name: "endless-comments-at-end", Doc: "sends comments without end in place of the last event",
 		NewEffect: replaceLast(func(w fault.StreamSink, _ []byte) error {
 			return sendComments(w, ": and on\n\n", 100*time.Millisecond, math.MaxInt) // until the client leaves
 		}),
 		KilledBy: map[string]string{"wire.ends": "http.close"},
 	}, {
-		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
+		Name: "events-held-until-end", Doc: "holds back all events until the end of the run and sends them at once",
 		Fault:     "gathered; streams=0",
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
 		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is held back counts as idle time
 	}, {
-		Name: "texts-at-the-end", Doc: "the pieces of a text are held until the message is whole",
+		Name: "text-deltas-held", Doc: "holds back the text deltas of a message until the message is complete",
 		NewEffect: delayDeltas,
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
 		AlsoFails: []string{"wire.ends"}, // the silence may be longer than the idle timeout
 	}, {
-		Name: "held-after-a-comment", Doc: "after the first keep-alive comment, all events are held until the end of the run",
+		Name: "held-after-keep-alive", Doc: "holds back all events after the first keep-alive comment until the end of the run",
 		Middleware: editStreams(func(parsedRequest) streamEdit {
 			var held []byte
 			holds := false
@@ -127,21 +127,21 @@ var wireMutants = []*Mutant{
 		Needs:    []spec.Kind{"slot.limit"}, // other dialects have no such comments
 		KilledBy: map[string]string{"wire.flushes": "message.delta"},
 	}, {
-		Name: "silent", Doc: "a stream on which nothing happens carries no comments",
+		Name: "keep-alive-missing", Doc: "sends no keep-alive comments in an idle stream",
 		Fault:     "no-keep-alive; streams=0",
 		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails: []string{"wire.ends"}, // a stream that sends nothing is given up before its limit ends it
 	}, {
-		Name: "still-here", Doc: "the keep-alive comments have another text",
+		Name: "keep-alive-other-text", Doc: "sends keep-alive comments with another text",
 		Fault:    "other-keep-alive; streams=0",
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
-		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
+		Name: "keep-alive-missing-with-limit", Doc: "sends no keep-alive comments in a stream with an idle limit until it ends",
 		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: dropFrame} }),
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails:  []string{"wire.ends"}, // a stream that sends nothing is given up before its limit ends it
 	}, {
-		Name: "silent-after-text", Doc: "a silence after some text is not kept alive",
+		Name: "keep-alive-missing-after-text", Doc: "sends no keep-alive comments in a stream that is idle after a text delta",
 		Middleware: editStreams(func(v parsedRequest) streamEdit {
 			begun := false
 			return streamEdit{
@@ -156,7 +156,7 @@ var wireMutants = []*Mutant{
 		}),
 		KilledBy: map[string]string{"wire.keeps-alive": "http.close"},
 	}, {
-		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
+		Name: "keep-alive-uppercase", Doc: "sends keep-alive comments in upper case",
 		Middleware: editStreams(func(parsedRequest) streamEdit { return streamEdit{comment: bytes.ToUpper} }),
 		KilledBy:   map[string]string{"wire.keep-alive-text": "comment"},
 	},

@@ -173,7 +173,7 @@ const maxFeatureValue = 64
 // boolean, the document does not list the allowed values, and the value has no meaning that other
 // checks judge (x-slot). The argument own is as in visitObject.
 func (c *requestFeatureCollector) addValue(m documentedMember, v any, at []string, own string) {
-	if n := m.schema.deref(); n.get("x-slot").exists() || len(n.allowedValues()) > 0 || !isScalar(v) {
+	if n := m.schema.deref(); n.get("x-slot").exists() || v == nil || len(n.allowedValues()) > 0 || !isScalar(v) {
 		return
 	}
 	text, err := json.Marshal(v)
