@@ -209,16 +209,16 @@ func (b *messageAssembler) observe(e spec.Event) {
 // messages whose content is a list of parts; see [isContentInParts].
 func (b *messageAssembler) addSnapshot(messages []spec.Event) {
 	hasText := slices.ContainsFunc(b.messages, func(m *partialMessage) bool { return m.text.Len() > 0 })
-	for _, told := range messages {
-		isKnown := func(m spec.Event) bool { return m.Message == told.Message }
-		isAnswered := func(m *partialMessage) bool { return m.Kind == spec.InputToolResult && m.Call == told.Call }
+	for _, message := range messages {
+		isKnown := func(m spec.Event) bool { return m.Message == message.Message }
+		isAnswered := func(m *partialMessage) bool { return m.Kind == spec.InputToolResult && m.Call == message.Call }
 		switch {
-		case isContentInParts(told):
-		case told.Kind == spec.HistoryTool && b.calls[told.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
-			b.observe(spec.Event{Kind: spec.ToolResult, Message: told.Message, Call: told.Call, Text: told.Text})
-		case told.Kind == spec.HistoryAssistant && !hasText && told.Text != "" &&
-			b.byID[told.Message] == nil && !slices.ContainsFunc(b.request.Parts, isKnown):
-			b.assistant(told.Message).add(told.Text)
+		case isContentInParts(message):
+		case message.Kind == spec.HistoryTool && b.calls[message.Call] != nil && !slices.ContainsFunc(b.messages, isAnswered):
+			b.observe(spec.Event{Kind: spec.ToolResult, Message: message.Message, Call: message.Call, Text: message.Text})
+		case message.Kind == spec.HistoryAssistant && !hasText && message.Text != "" &&
+			b.byID[message.Message] == nil && !slices.ContainsFunc(b.request.Parts, isKnown):
+			b.assistant(message.Message).add(message.Text)
 		}
 	}
 }

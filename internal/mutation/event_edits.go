@@ -31,14 +31,14 @@ func editEvents(begin func() eventEdit) effectFactory {
 		edit := begin()
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			seen = append(seen, e.Seq)
-			edit(e, func(told *spec.Event) {
+			edit(e, func(edited *spec.Event) {
 				if n < len(seen) {
 					last = seen[n]
 				} else {
 					last = addToNumber(last, 1)
 				}
 				n++
-				emit(withChange(told, func(o *spec.Event) { o.Seq = last }))
+				emit(withChange(edited, func(o *spec.Event) { o.Seq = last }))
 			})
 		}}
 	}

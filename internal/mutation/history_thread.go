@@ -51,7 +51,7 @@ var historyThreadMutants = []*Mutant{
 		Name: "history-short-threads-mixed", Doc: "adds the messages of the user's other threads to a history with two messages",
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		AlsoFails:  alsoWithOtherMessages,
-		Middleware: mixThreads(func(told []spec.Event) bool { return len(told) == 2 }),
+		Middleware: mixThreads(func(messages []spec.Event) bool { return len(messages) == 2 }),
 	}, {
 		Name: "latest-thread-missing", Doc: "returns an empty history when the request asks for the latest thread",
 		KilledBy: map[string]string{"history.latest": "history"},

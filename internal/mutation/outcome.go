@@ -246,7 +246,7 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 			if r.Verdict < spec.Warned {
 				continue
 			}
-			if _, told := o.FailedChecks[id]; !told {
+			if _, known := o.FailedChecks[id]; !known {
 				o.FailedChecks[id] = p.Scenario.Name + ": " + firstMessage(r)
 			}
 			if !failsRequirement(r) {

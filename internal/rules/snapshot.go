@@ -25,17 +25,17 @@ several messages. Not judged: messages that occur more than once in the request,
 started more than once, and content in parts.`,
 	Needs: []spec.Kind{spec.History, spec.MessageEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-		told := streamedOutput{
+		output := streamedOutput{
 			messages: map[string]*streamedText{}, reasoning: map[string]*streamedText{},
 			calls: map[string]*streamedToolCall{}, results: map[string]string{},
 		}
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.History && e.IsFrame():
-				told.judge(p, request, e)
-				told.judgeOrder(p, request, e)
+				output.judge(p, request, e)
+				output.judgeOrder(p, request, e)
 			default:
-				told.observe(e)
+				output.observe(e)
 			}
 		}
 	}),
