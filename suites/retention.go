@@ -101,10 +101,13 @@ func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
 		At: e.At, Frame: e.Frame, Line: e.Line, Offset: e.Offset, Raw: truncateRaw(e.Raw), Err: e.Err,
+		Exercised: e.Exercised,
 	}
 	if len(e.Violations) == 1 && len(e.Violations[0].Pointer) <= maxRetainedRaw {
 		v := e.Violations[0]
-		kept.Violations = []spec.Violation{{Pointer: strings.Clone(v.Pointer), Requirement: v.Requirement}}
+		kept.Violations = []spec.Violation{
+			{Pointer: strings.Clone(v.Pointer), Requirement: v.Requirement, Refusals: v.Refusals},
+		}
 	}
 	return kept
 }

@@ -150,13 +150,32 @@ func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) 
 }
 
 // defectOf returns v, a frame or reply with exactly one violation, together with the requirement
-// and the location of the violation. ok is false if v matches none of the variants, or if it has no
-// violation or several.
+// and the location of the violation. ok is false if v matches none of the variants, if it has no
+// violation or several, or if the requirement depends on the type of the message to which v
+// belongs.
 func (s *document) defectOf(variants []*variant, v any) (f defectiveResponse, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
 		return f, false
 	}
+	f, ok = s.violationOf(w, v)
+	for _, other := range variants {
+		if other == w {
+			break
+		}
+		if len(other.messageTypes) == 0 || !other.matches(v, func(string) string { return other.messageTypes[0] }) {
+			continue
+		}
+		if o, valid := s.violationOf(other, v); !valid || o.requirement != f.requirement {
+			return f, false
+		}
+	}
+	return f, ok
+}
+
+// violationOf returns v, a value of the variant w, together with the requirement and the location
+// of its violation. ok is false unless v has exactly one violation.
+func (s *document) violationOf(w *variant, v any) (f defectiveResponse, ok bool) {
 	errs := s.schemaErrors(v, w.validate(v), nil)
 	if len(errs) != 1 {
 		return f, false
