@@ -14,8 +14,8 @@ after(async () => {
   await mock?.close();
 });
 
-const said = (heard) => heard.messages.filter((m) => m.role === "assistant" && m.content).map((m) => m.content);
-const calls = (heard) => heard.messages.flatMap((m) => m.toolCalls ?? []).map((c) => [c.function.name, JSON.parse(c.function.arguments)]);
+const said = (outcome) => outcome.messages.filter((m) => m.role === "assistant" && m.content).map((m) => m.content);
+const calls = (outcome) => outcome.messages.flatMap((m) => m.toolCalls ?? []).map((c) => [c.function.name, JSON.parse(c.function.arguments)]);
 
 // wanted says of each conversation what has to come out of it.
 const wanted = {
@@ -45,10 +45,10 @@ const wanted = {
 };
 
 async function accepts(server, name) {
-  const heard = await converse(server.base, name, { headers: { Authorization: "Bearer ann" } });
-  if (!name.startsWith("error")) assert.equal(heard.error, "");
-  assert.deepEqual(heard.warnings, []);
-  wanted[name](heard);
+  const outcome = await converse(server.base, name, { headers: { Authorization: "Bearer ann" } });
+  if (!name.startsWith("error")) assert.equal(outcome.error, "");
+  assert.deepEqual(outcome.warnings, []);
+  wanted[name](outcome);
 }
 
 test("every conversation has an expectation", () => assert.deepEqual(Object.keys(wanted).sort(), Object.keys(conversations).sort()));

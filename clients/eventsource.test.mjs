@@ -65,25 +65,25 @@ test("EventSource resumes by itself", { skip: missing }, async () => {
     url.port = proxy.port;
     const tab = await browser.newPage();
     await tab.goto(`http://127.0.0.1:${page.address().port}/`);
-    const heard = await tab.evaluate((stream) => new Promise((done) => {
-      const heard = { deltas: [], ids: [], opened: 0, types: [] };
+    const received = await tab.evaluate((stream) => new Promise((done) => {
+      const received = { deltas: [], ids: [], opened: 0, types: [] };
       const source = new EventSource(stream);
-      source.onopen = () => heard.opened++;
+      source.onopen = () => received.opened++;
       const hear = (event) => {
-        heard.ids.push(event.lastEventId);
-        heard.types.push(event.type);
-        if (event.type === "TEXT_MESSAGE_CONTENT") heard.deltas.push(JSON.parse(event.data).delta);
+        received.ids.push(event.lastEventId);
+        received.types.push(event.type);
+        if (event.type === "TEXT_MESSAGE_CONTENT") received.deltas.push(JSON.parse(event.data).delta);
       };
       for (const type of ["RUN_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "RUN_FINISHED", "RUN_ERROR"]) source.addEventListener(type, hear);
       // After the end the browser comes back once more; 204 lets it be.
-      source.onerror = () => { if (source.readyState === EventSource.CLOSED) done(heard); };
+      source.onerror = () => { if (source.readyState === EventSource.CLOSED) done(received); };
     }), `${url.href}/runs/${threadId}/events?runId=r1&access_token=ada`);
-    assert.equal(heard.deltas.join(""), Array.from({ length: 400 }, (_, i) => `${i + 1} `).join(""));
-    assert.equal(new Set(heard.ids).size, heard.ids.length);
-    assert.equal(heard.types[0], "RUN_STARTED");
-    assert.equal(heard.types.at(-1), "RUN_FINISHED");
+    assert.equal(received.deltas.join(""), Array.from({ length: 400 }, (_, i) => `${i + 1} `).join(""));
+    assert.equal(new Set(received.ids).size, received.ids.length);
+    assert.equal(received.types[0], "RUN_STARTED");
+    assert.equal(received.types.at(-1), "RUN_FINISHED");
     assert.equal(proxy.cuts(), 2);
-    assert.ok(heard.opened >= 2, `${heard.opened} connections`);
+    assert.ok(received.opened >= 2, `${received.opened} connections`);
   } finally {
     await browser.close();
     page.close();

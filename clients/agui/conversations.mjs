@@ -29,7 +29,7 @@ for (const event of ["unhandledRejection", "uncaughtException"]) process.on(even
 
 // converse has one conversation. It returns the messages that the client has at the end, the types of
 // the events that it took, what it warned of, and the first error: "" if there was none, "waits" if
-// it heard nothing for as many milliseconds as patience says.
+// it received nothing for as many milliseconds as patience says.
 export async function converse(url, name, { headers = {}, patience = 5000 } = {}) {
   const warnings = new Set();
   const log = { warn: console.warn, error: console.error };
@@ -63,10 +63,10 @@ async function run(agent, parameters, types, patience) {
   const waits = new Promise((_, reject) => {
     timer = setTimeout(() => reject(Object.assign(new Error("waits"), { waits: true })), patience);
   });
-  const heard = agent.runAgent({ runId: randomUUID(), tools: [paint], ...parameters }, { onEvent: ({ event }) => { types.push(event.type); } });
-  heard.catch(() => {});
+  const running = agent.runAgent({ runId: randomUUID(), tools: [paint], ...parameters }, { onEvent: ({ event }) => { types.push(event.type); } });
+  running.catch(() => {});
   try {
-    await Promise.race([heard, waits]);
+    await Promise.race([running, waits]);
   } finally {
     clearTimeout(timer);
     agent.abortRun();
