@@ -306,7 +306,7 @@ func stopEvent(cause error) spec.Event {
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
 // encodeEvent appends the frame of e, without the SSE field id, to dst and returns the result. If e
-// is already encoded, it returns e.Raw instead. If e cannot be encoded, it logs the error and
+// is already encoded, it returns e.Raw without dst. If e cannot be encoded, it logs the error and
 // returns dst.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already

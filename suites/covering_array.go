@@ -64,7 +64,8 @@ func (o *uncoveredValuePairs) key(p valuePair) int {
 	return (o.offsets[p.dimensionA]+p.valueA)*o.values + o.offsets[p.dimensionB] + p.valueB
 }
 
-// possiblePairs returns all possible pairs. The arguments are those of [coveringArray].
+// possiblePairs returns all pairs of values of two different dimensions that may occur together in
+// a row. The arguments are those of [coveringArray].
 func possiblePairs(sizes []int, isPossible func([]int) bool) *uncoveredValuePairs {
 	open := &uncoveredValuePairs{}
 	for _, n := range sizes {

@@ -14,8 +14,8 @@ var rangeScenarios = []Scenario{{
 	ExpectedChecks: []string{"accept.as-documented"}, Run: runRangeEnds,
 }}
 
-// remoteDays are unusual but valid dates: a leap day, and the first and the last day in a year of
-// four digits.
+// remoteDays are unusual but valid dates: a leap day, and the first and the last day of the years
+// from 0001 to 9999.
 var remoteDays = []string{"2024-02-29", "0001-01-01", "9999-12-31"}
 
 // runRangeEnds plays the range-ends scenario. If the dialect's document limits the length of run

@@ -25,8 +25,8 @@ type streamSlots struct {
 const minLearnedLimit = 2
 
 // acquire counts one more open stream. While the limit is reached, it first waits, but no longer
-// than [maxStreamWait] and not after ctx is done. The caller must call release when the stream has
-// ended.
+// than [maxStreamWait] and not after ctx is done; then it counts the stream although the limit is
+// reached. The caller must call release when the stream has ended.
 func (s *streamSlots) acquire(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, maxStreamWait)
 	defer stop()

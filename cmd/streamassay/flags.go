@@ -164,7 +164,8 @@ func unknownFlagError(cmd *cobra.Command, name string, args []string) error {
 	return usageError("unknown flags: %s%s", strings.Join(unknown, ", "), help)
 }
 
-// hasFlag reports whether the command of root with the name command has a flag with the given name.
+// hasFlag reports whether the subcommand of root called command has a flag with the given name. It
+// returns false if there is no such subcommand.
 func hasFlag(root *cobra.Command, command, name string) bool {
 	cmd, _, err := root.Find([]string{command})
 	return err == nil && cmd.Flags().Lookup(name) != nil

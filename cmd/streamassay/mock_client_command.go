@@ -34,7 +34,7 @@ func splitCommand(cmd *cobra.Command, args []string) (before, command []string, 
 // done or if an error of a listener arrives on failed.
 //
 // waitForEnd returns nil if the command succeeded, or if ctx is done and there is no command.
-// Otherwise, it returns an error with the exit code of the program.
+// Otherwise, it returns an error that carries the exit code for this program.
 func waitForEnd(
 	ctx context.Context, sh stdio, settings clientURLs, failed <-chan error, command []string,
 ) error {

@@ -75,7 +75,8 @@ func (r *framesByRun) firstFrame(v parsedRequest) []byte {
 }
 
 // editFrameAt returns an edit of one stream. In place of the frame with the given index, counted
-// from 0, it sends replace(frame), which may be several frames or none.
+// from 0, it sends replace(frame), which may be several frames or none. A stream with fewer frames
+// is not changed.
 func editFrameAt(index int, replace func(frame []byte) []byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(frame []byte) []byte {

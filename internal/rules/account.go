@@ -262,8 +262,9 @@ func runOperationOf(request spec.Event) runOperationKey {
 
 // A userOperationKey identifies a user and an operation of the dialect.
 type userOperationKey struct {
-	operation, user string
-	principal       spec.Principal
+	operation string
+	user      string         // the user whom the request names, or ""
+	principal spec.Principal // the user whose credentials the request has
 }
 
 // operationOf returns the key of the operation and the user of request.

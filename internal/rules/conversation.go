@@ -149,8 +149,9 @@ func (c *runsAndHistories) markTouched(status int) {
 	}
 }
 
-// mayBeTouchedBefore reports whether c.touchedAt contains a request, sent at the given time or
-// earlier, that may have created or changed the given thread.
+// mayBeTouchedBefore reports whether c.touchedAt contains a request that may have created or
+// changed the given thread and that was sent not later than at, the time since the start of the
+// conversation.
 func (c *runsAndHistories) mayBeTouchedBefore(thread string, at time.Duration) bool {
 	for _, id := range []string{thread, ""} {
 		if first, touched := c.touchedAt[id]; touched && first <= at {

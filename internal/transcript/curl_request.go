@@ -16,7 +16,7 @@ import (
 )
 
 // A curlRequestDescription is the content of a file NAME.request.json, which describes a request
-// that curl sent.
+// that curl sent. The pointers are nil for members that the file does not have.
 type curlRequestDescription struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`      // with the query

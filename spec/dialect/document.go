@@ -321,7 +321,8 @@ func (n node) members() iter.Seq2[string, node] {
 
 // strings returns the strings and numbers in n. If the value of n is a string or a number, the
 // result has only this value. If the value is an array, the result has all strings and numbers in
-// the array and in arrays nested in it. Numbers are returned in their JSON form.
+// the array and in arrays nested in it, and no other items. For any other value, such as an object,
+// the result is nil. Numbers are returned in their JSON form.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:

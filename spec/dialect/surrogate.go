@@ -92,8 +92,9 @@ func escapedRune(data []byte) rune {
 	return rune(n)
 }
 
-// A surrogateJoiner joins surrogate pairs that are split between two deltas of one text, as servers
-// do that cut texts after any UTF-16 code unit. The character becomes a part of the second delta.
+// A surrogateJoiner joins surrogate pairs that are split between two deltas of one text. Servers
+// that cut texts after any UTF-16 code unit send such deltas. The joined character becomes a part
+// of the second delta.
 // The zero value is ready to use.
 type surrogateJoiner struct {
 	block markBlock         // the block of the frame that is being decoded; see [markSurrogates]
