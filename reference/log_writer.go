@@ -27,11 +27,11 @@ type runLogWriter struct {
 	store  state.Store
 
 	mu           sync.Mutex
-	pending      state.RunUpdate // the queue: events, messages and end of the run that are not stored yet
-	pendingBytes int             // total size of the queued events
-	ready        chan struct{}   // of capacity 1; contains a value when writeLoop must check the queue
-	space        chan struct{}   // closed when the queue is emptied; nil if no call of writeFrame is waiting
-	done         chan struct{}   // closed when writeLoop returns
+	pending      state.AppendBatch // the queue: events, messages and end of the run that are not stored yet
+	pendingBytes int               // total size of the queued events
+	ready        chan struct{}     // of capacity 1; contains a value when writeLoop must check the queue
+	space        chan struct{}     // closed when the queue is emptied; nil if no call of writeFrame is waiting
+	done         chan struct{}     // closed when writeLoop returns
 }
 
 // newRunLogWriter returns a sink for the run r and starts the goroutine that writes to the store.
@@ -101,14 +101,14 @@ func (w *runLogWriter) notify() {
 // takePending returns the contents of the queue and empties it. This unblocks waiting calls of
 // writeFrame. If the queue contains only messages or nothing, takePending leaves it unchanged and
 // ok is false.
-func (w *runLogWriter) takePending() (update state.RunUpdate, ok bool) {
+func (w *runLogWriter) takePending() (update state.AppendBatch, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	update = w.pending
 	if len(update.Events) == 0 && !update.End {
-		return state.RunUpdate{}, false
+		return state.AppendBatch{}, false
 	}
-	w.pending, w.pendingBytes = state.RunUpdate{}, 0
+	w.pending, w.pendingBytes = state.AppendBatch{}, 0
 	if w.space != nil {
 		close(w.space)
 		w.space = nil
@@ -147,7 +147,7 @@ func (w *runLogWriter) writeLoop() {
 // accepts events of the run. last is the position of the run's last stored event, or 0 if there is
 // none. If the store reports that the run was canceled, appendWithRetry cancels the context of the
 // run.
-func (w *runLogWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
+func (w *runLogWriter) appendWithRetry(update state.AppendBatch, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(w.run.ctx), maxStoreOutage)
 	defer cancel()
@@ -186,7 +186,7 @@ const maxStoreOutage = 10 * time.Minute
 // the position of the update's first event, or 0 if it has none. last is the position of the run's
 // last event stored before update, or 0 if there is none. ok is false if update was
 // not stored, or if that is unknown because the store cannot be read.
-func (w *runLogWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
+func (w *runLogWriter) wasStored(ctx context.Context, update state.AppendBatch, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
 	entries, ended, err := w.store.EventsAfter(ctx, w.run.ref, last, 1)

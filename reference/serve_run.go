@@ -198,7 +198,7 @@ func (p *unresumableSink) finish()                       {}
 
 // commit stores the messages and the end of the run. It returns any error from the store.
 func (p *unresumableSink) commit() error {
-	update := state.RunUpdate{Messages: p.messages, End: true}
+	update := state.AppendBatch{Messages: p.messages, End: true}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(p.run.ctx), storeTimeout)
 	defer stop()
 	_, _, err := p.store.Append(ctx, p.run.ref, update)
@@ -323,7 +323,7 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 // in the store. It returns false if the store failed and the caller should try again. Otherwise it
 // returns true: the run has now ended, had ended before, or does not exist.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
-	update := state.RunUpdate{End: true}
+	update := state.AppendBatch{End: true}
 	thread := ref.Thread[len(s.dialect.Name)+1:]
 	t := s.features.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) {
 		update.Events = append(update.Events, s.encodeEvent(newFrameBuffer(), e))

@@ -50,7 +50,7 @@ func (s *failingStore) StartRun(ctx context.Context, b state.StartRunRequest) (s
 	return s.Store.StartRun(ctx, b)
 }
 
-func (s *failingStore) Append(ctx context.Context, ref state.RunRef, told state.RunUpdate) (int64, bool, error) {
+func (s *failingStore) Append(ctx context.Context, ref state.RunRef, told state.AppendBatch) (int64, bool, error) {
 	if err := s.down(); err != nil {
 		return 0, false, err
 	}
@@ -244,7 +244,7 @@ func TestOrphans(t *testing.T) {
 				t.Fatal(err)
 			}
 			begun := k.s.encodeEvent(nil, &spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
-			if _, _, err := s.Append(t.Context(), ref, state.RunUpdate{Events: [][]byte{begun}}); err != nil {
+			if _, _, err := s.Append(t.Context(), ref, state.AppendBatch{Events: [][]byte{begun}}); err != nil {
 				t.Fatal(err)
 			}
 			listen := k.messageRequest("listen", spec.Event{Run: "run-7"})

@@ -39,7 +39,7 @@ func (c Check) locationOf(f Finding) findingLocation {
 // checkGroups returns the results of the dialect that have verdict v, in one group per check and in
 // the order of the report. If the argument all is false, results that a [Cause] explains are
 // omitted.
-func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkResultGroup {
+func (d DialectResults) checkGroups(v spec.Verdict, all bool) []checkResultGroup {
 	var list []checkResultGroup
 	at := map[string]int{}
 	for _, c := range d.Checks {
@@ -78,7 +78,7 @@ type unshownViolation struct {
 
 // furtherViolations returns the requirements that findings of the group violate, except those that
 // violatedRequirements returns for g.Check, in the order of the findings.
-func (d DialectReport) furtherViolations(g checkResultGroup) (all []unshownViolation) {
+func (d DialectResults) furtherViolations(g checkResultGroup) (all []unshownViolation) {
 	known := map[string]bool{"": true}
 	for _, r := range d.violatedRequirements(g.Check) {
 		known[r.ID] = true
@@ -101,7 +101,7 @@ func (d DialectReport) furtherViolations(g checkResultGroup) (all []unshownViola
 // If the argument all is false, results that a [Cause] explains are omitted. Groups whose checks
 // failed because of the same part of a response are then merged: the group that describes the
 // defect best (see byPrecision) is kept, and its field Same holds the others.
-func (d DialectReport) failedGroups(all bool) []checkResultGroup {
+func (d DialectResults) failedGroups(all bool) []checkResultGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
 		return list

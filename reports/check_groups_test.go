@@ -17,7 +17,7 @@ func TestSameBytesAreOneBlock(t *testing.T) {
 	}
 	named := at(3, 9, `the event has no "type"`)
 	named.Pointer = "/type"
-	d := DialectReport{Checks: []Check{
+	d := DialectResults{Checks: []Check{
 		{ID: "run.opens-first", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "no run was open")}},
 		{ID: "script.text", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "it said nothing")}},
 		{ID: "wire.schema", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{named, at(4, 11, "again")}},
@@ -53,7 +53,7 @@ func TestDroppedFindingsAreNotCovered(t *testing.T) {
 	}{
 		{"none dropped", 0, 0, 1}, {"dropped in the result shown", 1, 0, 2}, {"dropped in the other result", 0, 1, 2},
 	} {
-		var d DialectReport
+		var d DialectResults
 		for _, id := range []string{"wire.schema", "run.ends"} {
 			for i, scenario := range []string{"text", "many"} {
 				c := Check{ID: id, Scenario: scenario, Verdict: spec.Failed, Requests: 1 + i, Findings: []Finding{{Event: nth(3), Line: 9}}}
@@ -128,7 +128,7 @@ func TestSimilarMessages(t *testing.T) {
 // TestBrokenRequirements checks that requirements of level MAY are not listed as violated, and that
 // MUST precedes SHOULD.
 func TestBrokenRequirements(t *testing.T) {
-	d := DialectReport{Requirements: []RequirementResult{
+	d := DialectResults{Requirements: []RequirementResult{
 		{ID: "may", Level: spec.May}, {ID: "should", Level: spec.Should}, {ID: "must", Level: spec.Must},
 	}}
 	var got []string
@@ -143,8 +143,8 @@ func TestBrokenRequirements(t *testing.T) {
 // TestPromptsAreCountedApart checks that the conventions of the test prompts are counted separately
 // from the requirements of the protocol.
 func TestPromptsAreCountedApart(t *testing.T) {
-	var tally verdictTotals
-	tally.addDialect(DialectReport{Requirements: []RequirementResult{
+	var tally requirementCounts
+	tally.addDialect(DialectResults{Requirements: []RequirementResult{
 		{Verdict: spec.Failed}, {Verdict: spec.Failed, Convention: true}, {Verdict: spec.Warned, Convention: true},
 		{Verdict: spec.Passed, Convention: true}, {Verdict: spec.Passed}, {Verdict: spec.Passed},
 	}})
@@ -217,7 +217,7 @@ func TestFurtherViolations(t *testing.T) {
 		return Check{ID: "c", Scenario: scenario, Verdict: spec.Failed, Requests: requests, Requirements: []string{"r1", "r2", "r3"},
 			Findings: []Finding{{Message: "message about " + violated, Requirement: violated}}}
 	}
-	d := DialectReport{
+	d := DialectResults{
 		Dialect:      "d",
 		Requirements: []RequirementResult{requirement("r1"), requirement("r2"), requirement("r3")},
 		Checks:       []Check{check("long", "r2", 3), check("short", "r1", 1), check("other", "r1", 2)},

@@ -19,7 +19,7 @@ type inconclusiveReason struct {
 // inconclusiveReasons returns the reasons why results of the dialect have verdict v, which must be
 // error or skipped. Each reason is listed once. If the argument all is false, results that a
 // [Cause] explains are ignored.
-func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
+func (d DialectResults) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
 	for _, c := range d.Checks {
 		if c.Verdict != v || c.Cause != nil && !all {
@@ -67,7 +67,7 @@ func (c Check) headline() string {
 // names no requirement, or if there are no findings, they are all requirements that the check
 // judges. If the verdict is failed or warned, requirements of level MAY are omitted, because they
 // cannot be violated.
-func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
+func (d DialectResults) violatedRequirements(c Check) (violated []RequirementResult) {
 	ids := c.Requirements
 	namesNone := func(f Finding) bool { return f.Requirement == "" }
 	if len(c.Findings) > 0 && !slices.ContainsFunc(c.Findings, namesNone) {
@@ -118,7 +118,7 @@ func (f Finding) locationText() string {
 
 // worstVerdict returns the worst verdict of all results of the dialect, or silent if there are no
 // results.
-func (d DialectReport) worstVerdict() spec.Verdict {
+func (d DialectResults) worstVerdict() spec.Verdict {
 	v := spec.Silent
 	for _, c := range d.Checks {
 		v = max(v, c.Verdict)

@@ -17,7 +17,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := strings.Split(string(text), "\n## ")
-	for i, shape := range []any{reports.Report{}, reports.DialectReport{}, reports.Cause{}, reports.RequirementResult{}, reports.Check{}, reports.Finding{}} {
+	for i, shape := range []any{reports.Report{}, reports.DialectResults{}, reports.Cause{}, reports.RequirementResult{}, reports.Check{}, reports.Finding{}} {
 		told := map[string]bool{}
 		for line := range strings.Lines(sections[i]) {
 			if !strings.HasPrefix(line, "| `") {

@@ -19,14 +19,14 @@ func sample() *Report {
 	r := &Report{
 		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, Salt: 7, DurationMS: 3140,
 		Started:  time.Date(2026, 1, 31, 13, 0, 0, 5e8, time.FixedZone("CET", 3600)),
-		Dialects: []DialectReport{bad(), good()},
+		Dialects: []DialectResults{bad(), good()},
 	}
 	r.Conclude(ExitCodeOptions{})
 	return r
 }
 
-func bad() DialectReport {
-	return DialectReport{
+func bad() DialectResults {
+	return DialectResults{
 		Dialect: "talk@2",
 		Causes: []Cause{{
 			Kind: "not-scripted", Message: "the agent does not do what the test prompts ask: prompt \"x\", reply \"\x1b[2J\"", Advice: "add --lacks scripted",
@@ -72,8 +72,8 @@ func bad() DialectReport {
 	}
 }
 
-func good() DialectReport {
-	return DialectReport{
+func good() DialectResults {
+	return DialectResults{
 		Dialect:      "hello@1.0",
 		Requirements: []RequirementResult{{ID: "hello.says", Level: spec.Must, Verdict: spec.Passed, Quote: "says hello", Source: "hello.txt:1", Checks: []string{"says"}}},
 		Checks:       []Check{{ID: "says", Title: "it says something", Level: spec.Must, Scenario: "text", Verdict: spec.Passed, Judged: 1, Requirements: []string{"hello.says"}}},

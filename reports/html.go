@@ -30,16 +30,16 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"seconds":    func() float64 { return float64(r.DurationMS) / 1000 },
 		"verdicts":   func() []spec.Verdict { return verdictsWorstFirst },
 		"shown":      func(v spec.Verdict) bool { return v == spec.Failed || v == spec.Warned || v == spec.Error },
-		"groups":     DialectReport.pageGroups,
-		"worst":      DialectReport.worstVerdict,
-		"broken":     func(d DialectReport, g checkResultGroup) []RequirementResult { return d.violatedRequirements(g.Check) },
-		"beside": func(d DialectReport, g checkResultGroup) (all []string) {
+		"groups":     DialectResults.pageGroups,
+		"worst":      DialectResults.worstVerdict,
+		"broken":     func(d DialectResults, g checkResultGroup) []RequirementResult { return d.violatedRequirements(g.Check) },
+		"beside": func(d DialectResults, g checkResultGroup) (all []string) {
 			for _, v := range d.furtherViolations(g) {
 				all = append(all, v.text(4000))
 			}
 			return all
 		},
-		"tally":     DialectReport.summaryLine,
+		"tally":     DialectResults.summaryLine,
 		"place":     Finding.locationText,
 		"further":   func(f similarFindings) int { return max(0, len(f.Findings)-maxPageFindings) },
 		"rest":      func(f similarFindings) []Finding { return f.Findings[1:min(len(f.Findings), maxPageFindings)] },
@@ -50,7 +50,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"follows":   func(c Cause) string { return c.consequenceText(true) },
 		"about":     func(f Finding) bool { return f.Event != nil || f.Request+f.Response == "" },
 		"slug":      anchor,
-		"judged":    DialectReport.countJudged,
+		"judged":    DialectResults.countJudged,
 		"number":    func(v spec.Verdict) int { return r.countOnPage(v) },
 		"flips":     Check.flakyText,
 		"raw":       func(s string) []string { return displayLines(s, MaxRaw, 60) },
@@ -71,7 +71,7 @@ var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, sp
 // [verdictsWorstFirst]. Failed and warned results are grouped by failedGroups. All others are
 // grouped by check. Results that a [Cause] explains are omitted, and so are silent and skipped
 // results of checks that were judged in another scenario.
-func (d DialectReport) pageGroups() []checkResultGroup {
+func (d DialectResults) pageGroups() []checkResultGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}
 	for _, c := range d.Checks {
@@ -120,8 +120,8 @@ type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
 // countJudged counts the requirements of the dialect, including those of the test prompts, by
 // verdict.
-func (d DialectReport) countJudged() judgedCounts {
-	var t verdictTotals
+func (d DialectResults) countJudged() judgedCounts {
+	var t requirementCounts
 	t.addDialect(d)
 	count := func(v spec.Verdict) int { return t.byVerdict[v] + t.promptsByVerdict[v] }
 	return judgedCounts{

@@ -35,7 +35,7 @@ func TestJSONHasThePromisedShape(t *testing.T) {
 	if err := json.Unmarshal([]byte(promised), &want); err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]*Report{"sample": sample(), "empty": {}, "bare": {Dialects: []DialectReport{{
+	for name, r := range map[string]*Report{"sample": sample(), "empty": {}, "bare": {Dialects: []DialectResults{{
 		Requirements: []RequirementResult{{}}, Checks: []Check{{Findings: []Finding{{}}}, {}},
 	}}}} {
 		var b bytes.Buffer
@@ -134,7 +134,7 @@ func TestJSONValues(t *testing.T) {
 
 // TestJSONLeavesTheReportAlone checks that WriteJSON does not modify the report.
 func TestJSONLeavesTheReportAlone(t *testing.T) {
-	r := &Report{Dialects: []DialectReport{{Checks: []Check{{}}}}}
+	r := &Report{Dialects: []DialectResults{{Checks: []Check{{}}}}}
 	if err := WriteJSON(&bytes.Buffer{}, r); err != nil {
 		t.Fatal(err)
 	}

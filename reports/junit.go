@@ -111,7 +111,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 
 // addCheck adds the test case for c, the result of a check in a scenario. The parameter d is the
 // report of the dialect. If strict is true, a violated SHOULD makes the test case fail.
-func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
+func (s *junitSuite) addCheck(d DialectResults, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
 	message := &junitMessage{
 		Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d),
@@ -157,7 +157,7 @@ func (all *junitSuites) add(s junitSuite) {
 // addCause adds the test case for the cause d.Causes[i]. The worst verdict of the results that the
 // cause explains determines whether the test case is an error, fails or passes. The verdict warned
 // is a failure only if strict is true.
-func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
+func (s *junitSuite) addCause(d DialectResults, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
 	test := junitCase{Class: safeText(d.Dialect + ".cause"), Name: singleLine("cause: " + c.Kind)}
@@ -174,7 +174,7 @@ func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 
 // causeVerdict returns the worst verdict of the results that the cause with the given index
 // explains, or silent if the cause explains no results.
-func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
+func (d DialectResults) causeVerdict(cause int) (v spec.Verdict) {
 	for _, c := range d.Checks {
 		if c.Cause != nil && *c.Cause == cause {
 			v = max(v, c.Verdict)
@@ -206,7 +206,7 @@ func (c Cause) detailText() string {
 
 // addSilent adds one skipped test case for all checks of the dialect that found nothing to judge in
 // the scenario. The argument ids holds the ids of these checks.
-func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
+func (s *junitSuite) addSilent(d DialectResults, scenario string, ids []string) {
 	message := fmt.Sprintf(
 		"silent: nothing in this scenario tests %s: %s", printable.Count(len(ids), "check"), strings.Join(ids, ", "))
 	s.add(junitCase{
@@ -250,7 +250,7 @@ func (f Finding) writeEvidence(b *strings.Builder) {
 // detailText returns the details of the result for a JUnit report as lines of text: the findings,
 // the violated requirements and a command that reproduces the result. The parameter d is the report
 // of the dialect, which contains the requirements.
-func (c Check) detailText(d DialectReport) string {
+func (c Check) detailText(d DialectResults) string {
 	var b strings.Builder
 	if c.Note != "" {
 		fmt.Fprintf(&b, "%s\n", singleLine(c.Note))

@@ -116,7 +116,7 @@ func TestJUnitOfAnyBytes(t *testing.T) {
 	r := &Report{Target: s}
 	for v := spec.Silent; v <= spec.Error; v++ {
 		c.Verdict = v
-		r.Dialects = append(r.Dialects, DialectReport{Dialect: s, Requirements: []RequirementResult{{ID: s, Quote: s, Source: s}}, Checks: []Check{c}})
+		r.Dialects = append(r.Dialects, DialectResults{Dialect: s, Requirements: []RequirementResult{{ID: s, Quote: s, Source: s}}, Checks: []Check{c}})
 	}
 	if v := view(t, r); len(v.Suites) != 6 {
 		t.Errorf("%d suites", len(v.Suites))

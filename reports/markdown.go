@@ -35,7 +35,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	fmt.Fprintf(b,
 		"\n| dialect | verdict | MUST violated | SHOULD violated | could not be judged | hold | not tested | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
-		var t verdictTotals
+		var t requirementCounts
 		t.addDialect(d)
 		fmt.Fprintf(b, "| %s | %s |", escapeMarkdown(d.Dialect), d.worstVerdict())
 		for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Passed, spec.Silent, spec.Skipped} {
@@ -92,7 +92,7 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 // writeMarkdown writes the cause as Markdown: what was seen, what to do about it, and how many
 // checks the cause affects. The parameter d is the report of the dialect to which the cause
 // belongs.
-func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
+func (c Cause) writeMarkdown(b *strings.Builder, d DialectResults) {
 	title := "problem"
 	switch {
 	case !c.isBlocking():
@@ -112,7 +112,7 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 // writeMarkdown writes the group, whose verdict must not be passed, as Markdown: its findings, the
 // violated requirements, the other checks that failed because of the same part of a response, and a
 // command that reproduces the result. The parameter d is the report of the dialect.
-func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
+func (g checkResultGroup) writeMarkdown(b *strings.Builder, d DialectResults) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
 		fmt.Fprintf(b, "- %s\n\n", codeSpan(truncateText(g.Note, 600)))

@@ -89,7 +89,7 @@ func TestHTMLFilter(t *testing.T) {
 // and cannot end the code block that contains it.
 func TestMarkdownHoldsForeignText(t *testing.T) {
 	evil := "``` <img src=x> [a](http://evil) | @everyone `x` ~~~"
-	r := &Report{Target: evil, Dialects: []DialectReport{{
+	r := &Report{Target: evil, Dialects: []DialectResults{{
 		Dialect:      "d",
 		Requirements: []RequirementResult{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f.txt:1"}},
 		Checks:       []Check{{ID: "c", Title: "<t>", Verdict: spec.Failed, Scenario: "s|", Note: evil, Findings: []Finding{{Message: evil, Raw: "data: " + evil + "\n````\nx", Requirement: "law"}}}},
@@ -119,7 +119,7 @@ func TestMarkdown(t *testing.T) {
 // states how many checks could not be judged, even if their requirements were judged in other
 // scenarios.
 func TestUnjudgedChecksAreCounted(t *testing.T) {
-	r := &Report{Dialects: []DialectReport{{
+	r := &Report{Dialects: []DialectResults{{
 		Dialect:      "d",
 		Requirements: []RequirementResult{{ID: "law", Verdict: spec.Passed}, {ID: "prompt", Verdict: spec.Passed, Convention: true}},
 		Checks: []Check{
@@ -147,7 +147,7 @@ func TestUnjudgedChecksAreCounted(t *testing.T) {
 // megabyte, the limit of CI systems.
 func TestMarkdownIsBounded(t *testing.T) {
 	long := strings.Repeat("世", 5000)
-	d := DialectReport{Dialect: "d", Requirements: []RequirementResult{{ID: "law", Quote: long, Source: "s"}}}
+	d := DialectResults{Dialect: "d", Requirements: []RequirementResult{{ID: "law", Quote: long, Source: "s"}}}
 	for i := range 400 {
 		c := Check{ID: fmt.Sprint("c", i), Verdict: spec.Failed, Curl: long, Note: long, Scenario: "s"}
 		for range 100 {
@@ -155,7 +155,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 		}
 		d.Checks = append(d.Checks, c)
 	}
-	out := formatted(t, "markdown", &Report{Dialects: []DialectReport{d}})
+	out := formatted(t, "markdown", &Report{Dialects: []DialectResults{d}})
 	if len(out) > 1<<17 || !strings.Contains(out, "… and 390 more checks") {
 		t.Errorf("%d bytes", len(out))
 	}

@@ -11,7 +11,7 @@ import (
 // come from streamassay or the documents of the dialects and cannot contain secrets.
 var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Report]():            {"Tool", "Version"},
-	reflect.TypeFor[DialectReport]():     {"Dialect"},
+	reflect.TypeFor[DialectResults]():    {"Dialect"},
 	reflect.TypeFor[Cause]():             {"Kind", "Scenario"},
 	reflect.TypeFor[RequirementResult](): {"Dialect", "ID", "Quote", "English", "Source", "Checks", "Excluded"},
 	reflect.TypeFor[Check]():             {"ID", "Title", "Scenario", "Requirements"},

@@ -13,21 +13,21 @@ import (
 // A Report holds the results of one execution of the run or lint command, in the shape of the JSON
 // report.
 type Report struct {
-	Tool       string          `json:"tool"`
-	Version    string          `json:"version"`
-	Started    time.Time       `json:"started"` // WriteJSON writes it in UTC, without fractions of a second
-	DurationMS int64           `json:"duration_ms"`
-	Target     string          `json:"target"`           // URL of the server, without credentials; for lint, the files
-	Seed       uint64          `json:"seed,omitempty"`   // for the run command: fixes the random choices
-	Salt       uint64          `json:"salt,omitempty"`   // for the run command: with the seed, fixes the ids
-	Strict     bool            `json:"strict,omitempty"` // a violated SHOULD fails the run
-	Rounds     int             `json:"rounds,omitempty"` // number of rounds, if the run was repeated
-	Verdict    spec.Verdict    `json:"verdict"`          // the worst verdict of all checks
-	Exit       int             `json:"exit"`             // exit code, such as [ExitPassed]
-	Counts     Counts          `json:"counts"`
-	Incomplete string          `json:"incomplete,omitempty"` // why the run is incomplete; "" if it is not
-	Dialects   []DialectReport `json:"dialects"`
-	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
+	Tool       string           `json:"tool"`
+	Version    string           `json:"version"`
+	Started    time.Time        `json:"started"` // WriteJSON writes it in UTC, without fractions of a second
+	DurationMS int64            `json:"duration_ms"`
+	Target     string           `json:"target"`           // URL of the server, without credentials; for lint, the files
+	Seed       uint64           `json:"seed,omitempty"`   // for the run command: fixes the random choices
+	Salt       uint64           `json:"salt,omitempty"`   // for the run command: with the seed, fixes the ids
+	Strict     bool             `json:"strict,omitempty"` // a violated SHOULD fails the run
+	Rounds     int              `json:"rounds,omitempty"` // number of rounds, if the run was repeated
+	Verdict    spec.Verdict     `json:"verdict"`          // the worst verdict of all checks
+	Exit       int              `json:"exit"`             // exit code, such as [ExitPassed]
+	Counts     Counts           `json:"counts"`
+	Incomplete string           `json:"incomplete,omitempty"` // why the run is incomplete; "" if it is not
+	Dialects   []DialectResults `json:"dialects"`
+	Harness    []string         `json:"harness,omitempty"` // internal errors of streamassay
 }
 
 // A Counts holds one number for each verdict. In [Report], it counts the results with the verdict.
@@ -42,8 +42,8 @@ type Counts struct {
 	Error   int `json:"error"`
 }
 
-// A DialectReport holds the results for one dialect, that is one version of a protocol.
-type DialectReport struct {
+// A DialectResults holds the results for one dialect, that is one version of a protocol.
+type DialectResults struct {
 	Dialect      string              `json:"dialect"`
 	Causes       []Cause             `json:"causes"`
 	Notes        []string            `json:"notes,omitempty"` // what was not played completely or not judged, and why
@@ -95,7 +95,7 @@ type Check struct {
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"`  // number of findings that were not kept
 	Requirements []string     `json:"requirements"`       // ids of the requirements that the check judges
-	Cause        *int         `json:"cause,omitempty"`    // what explains the result: index in DialectReport.Causes
+	Cause        *int         `json:"cause,omitempty"`    // what explains the result: index in DialectResults.Causes
 	Advice       string       `json:"advice,omitempty"`   // what to do about the result
 	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
 	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario

@@ -202,7 +202,7 @@ func TestConclude(t *testing.T) {
 		{"a warning and doubt", []Check{warned, untold}, spec.Error, 3, 1},
 	} {
 		for want, o := range map[*int]ExitCodeOptions{&test.exit: {}, &test.strict: {Strict: true}} {
-			r := &Report{Dialects: []DialectReport{{}, {Checks: test.checks}}}
+			r := &Report{Dialects: []DialectResults{{}, {Checks: test.checks}}}
 			r.Conclude(o)
 			r.Conclude(o) // a second time changes nothing
 			if r.Exit != *want || r.Verdict != test.verdict {
@@ -210,7 +210,7 @@ func TestConclude(t *testing.T) {
 			}
 		}
 	}
-	r := &Report{Exit: ExitInternal, Dialects: []DialectReport{{Checks: []Check{passed, failed, failed, warned, silent, skipped, untold}}}}
+	r := &Report{Exit: ExitInternal, Dialects: []DialectResults{{Checks: []Check{passed, failed, failed, warned, silent, skipped, untold}}}}
 	r.Conclude(ExitCodeOptions{})
 	if r.Exit != 5 {
 		t.Errorf("a broken harness concludes with exit %d", r.Exit)
@@ -222,7 +222,7 @@ func TestConclude(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	const token = `s3cr'et"%20/ü`
-	r := &Report{Target: "http://h/?t=" + `s3cr%27et%22%2520%2F%C3%BC`, Dialects: []DialectReport{{Checks: []Check{{
+	r := &Report{Target: "http://h/?t=" + `s3cr%27et%22%2520%2F%C3%BC`, Dialects: []DialectResults{{Checks: []Check{{
 		Note:       "sent " + token,
 		Curl:       Curl("http://h", spec.Request{Method: "POST", Header: spec.Header{{Name: "X-Mine", Value: token}}, Body: []byte("\n" + token)}),
 		Transcript: token,
@@ -242,7 +242,7 @@ func TestRedact(t *testing.T) {
 		`{"echo":"s3cr'et\u0022%20\/\u00FC"}`, "q=s3cr%27et%22%2520%2f%c3%bc", "s3cr&#39;et&quot;%20/&uuml;",
 		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+token)), "id " + hex.EncodeToString([]byte(token)),
 	} {
-		r := &Report{Dialects: []DialectReport{{Checks: []Check{{Findings: []Finding{{Message: spelled}}}}}}}
+		r := &Report{Dialects: []DialectResults{{Checks: []Check{{Findings: []Finding{{Message: spelled}}}}}}}
 		r.Redact([]string{token})
 		clean := r.Dialects[0].Checks[0].Findings[0].Message
 		if !strings.Contains(clean, "REDACTED") || strings.Contains(clean, "s3cr") || strings.Contains(clean, "M2Ny") || strings.Contains(clean, "733363") {
@@ -270,7 +270,7 @@ func TestRedactCutValues(t *testing.T) {
 	if len(broken) != 1 || !strings.Contains(broken[0].String(), "s3cr3t-") {
 		t.Fatalf("%v does not show the value", broken)
 	}
-	r := &Report{Dialects: []DialectReport{{Checks: []Check{{Findings: []Finding{{Message: broken[0].String()}}}}}}}
+	r := &Report{Dialects: []DialectResults{{Checks: []Check{{Findings: []Finding{{Message: broken[0].String()}}}}}}}
 	r.Redact([]string{token})
 	const want = `messages[0].role is "REDACTED…: expected user, assistant, tool or system`
 	if got := r.Dialects[0].Checks[0].Findings[0].Message; got != want {
@@ -288,7 +288,7 @@ func TestRedactReachesEveryText(t *testing.T) {
 	left := map[string]bool{}
 	collect(reflect.ValueOf(r).Elem(), "Report", secret, left)
 	want := []string{
-		"Cause.Kind", "Cause.Scenario", "Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "DialectReport.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
+		"Cause.Kind", "Cause.Scenario", "Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "DialectResults.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
 		"RequirementResult.Checks", "RequirementResult.Dialect", "RequirementResult.English", "RequirementResult.Excluded", "RequirementResult.ID", "RequirementResult.Quote", "RequirementResult.Source",
 	}
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// verdictTotals holds how many requirements have each verdict. It counts the requirements on
+// requirementCounts holds how many requirements have each verdict. It counts the requirements on
 // replies to test prompts separately, because they are not part of the protocol. It also holds how
 // many results of checks could not be judged.
-type verdictTotals struct {
+type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int // requirements of the protocol; the index is the verdict
 	promptsByVerdict [spec.Error + 1]int // requirements of the test prompts; the index is the verdict
 	excluded         int                 // requirements that no check can judge; the other counts do not include them
@@ -21,7 +21,7 @@ type verdictTotals struct {
 }
 
 // addDialect adds the requirements of the dialect in d to the counts.
-func (t *verdictTotals) addDialect(d DialectReport) {
+func (t *requirementCounts) addDialect(d DialectResults) {
 	t.ignoresPrompts = t.ignoresPrompts || d.ignoresPrompts()
 	for _, r := range d.Requirements {
 		switch {
@@ -43,7 +43,7 @@ func (t *verdictTotals) addDialect(d DialectReport) {
 // unjudgedText returns how many results of checks have the verdict error, as text such as "2
 // checks". It returns "" if there are no such results, or if a requirement has the verdict error,
 // because reports then show the number of these requirements instead.
-func (t verdictTotals) unjudgedText() string {
+func (t requirementCounts) unjudgedText() string {
 	if t.errors == 0 || t.byVerdict[spec.Error]+t.promptsByVerdict[spec.Error] > 0 {
 		return ""
 	}
@@ -51,14 +51,14 @@ func (t verdictTotals) unjudgedText() string {
 }
 
 // ignoresPrompts reports whether the run found that the agent does not follow the test prompts.
-func (d DialectReport) ignoresPrompts() bool {
+func (d DialectResults) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
 // String returns the numbers that are not 0, as text such as "1 MUST violated, 20 requirements
 // hold; test prompts: 2 followed". If all numbers for the protocol are 0, "nothing to judge" takes
 // their place. The text also contains the result of unjudgedText if that is not "".
-func (t verdictTotals) String() string {
+func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {
 		if n > 0 {
@@ -96,7 +96,7 @@ func (t verdictTotals) String() string {
 // promptSummary returns how many requirements of the test prompts have each verdict, as text such
 // as "2 not followed (MUST), 1 followed". It returns "" if the dialect has none of these
 // requirements, or if the agent ignores the test prompts, so that none of them was tested.
-func (t verdictTotals) promptSummary() string {
+func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]
 	if t.ignoresPrompts && violated+n[spec.Passed] == 0 {
@@ -123,7 +123,7 @@ func (t verdictTotals) promptSummary() string {
 
 // fatalCause returns the cause that kept the dialect from being tested, or nil if there is none. It
 // also returns nil if a check passed, because then the dialect was tested at least in part.
-func (d DialectReport) fatalCause() *Cause {
+func (d DialectResults) fatalCause() *Cause {
 	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
 		return nil
 	}
@@ -135,11 +135,11 @@ func (d DialectReport) fatalCause() *Cause {
 
 // summaryLine returns the results of the dialect in one line: how many requirements have each
 // verdict or, if the dialect could not be tested, how many checks are affected.
-func (d DialectReport) summaryLine() string {
+func (d DialectResults) summaryLine() string {
 	if c := d.fatalCause(); c != nil {
 		return strings.TrimSuffix("could not be tested: "+c.consequenceText(true), ": ") + d.otherFailures()
 	}
-	var t verdictTotals
+	var t requirementCounts
 	t.addDialect(d)
 	return t.String()
 }
@@ -147,7 +147,7 @@ func (d DialectReport) summaryLine() string {
 // otherFailures returns a clause such as "; 2 more checks did not pass". It counts the checks with
 // at least one result that failed, warned or could not be judged, but ignores results that a
 // [Cause] explains. If there are no such checks, it returns "".
-func (d DialectReport) otherFailures() string {
+func (d DialectResults) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {
 		if c.Cause == nil && c.Verdict > spec.Passed {
@@ -192,7 +192,7 @@ func (r *Report) exitWord() string {
 // verdict, and the exit code. If the only dialect could not be tested, or if there is no dialect,
 // it states the reason instead of the numbers.
 func (r *Report) conclusionLine() string {
-	var t verdictTotals
+	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)
 	for _, d := range r.Dialects {
 		t.addDialect(d)

@@ -26,7 +26,7 @@ type RoundMerger struct {
 // A countsAcrossRounds counts the verdicts of one requirement, or of one check in a scenario, over
 // all rounds.
 type countsAcrossRounds struct {
-	index int // of the entry in DialectReport.Requirements or DialectReport.Checks
+	index int // of the entry in DialectResults.Requirements or DialectResults.Checks
 	Counts
 }
 
@@ -67,7 +67,7 @@ func (s *RoundMerger) AddRound(r *Report) {
 // leaves out causes that d already has. It marks appended causes as not fatal, because an earlier
 // round did not have them. It also changes the field Cause of the checks of other to the indexes of
 // the causes in d.
-func (d *DialectReport) addCauses(other *DialectReport) {
+func (d *DialectResults) addCauses(other *DialectResults) {
 	index := make([]int, len(other.Causes)) // in d.Causes
 	for i, c := range other.Causes {
 		same := func(o Cause) bool { return o.Kind == c.Kind && o.Message == c.Message && o.Scenario == c.Scenario }
@@ -85,18 +85,18 @@ func (d *DialectReport) addCauses(other *DialectReport) {
 
 // dialectReport returns the part of the merged report about the dialect with the given name. If the
 // report has no such part yet, dialectReport adds an empty one.
-func (s *RoundMerger) dialectReport(name string) *DialectReport {
-	at := func(d DialectReport) bool { return d.Dialect == name }
+func (s *RoundMerger) dialectReport(name string) *DialectResults {
+	at := func(d DialectResults) bool { return d.Dialect == name }
 	if i := slices.IndexFunc(s.report.Dialects, at); i >= 0 {
 		return &s.report.Dialects[i]
 	}
-	s.report.Dialects = append(s.report.Dialects, DialectReport{Dialect: name})
+	s.report.Dialects = append(s.report.Dialects, DialectResults{Dialect: name})
 	return &s.report.Dialects[len(s.report.Dialects)-1]
 }
 
 // addRequirement merges r, the result for a requirement in one round, into d, the part of the
 // merged report about the dialect of the requirement.
-func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
+func (s *RoundMerger) addRequirement(d *DialectResults, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
 	if !known {
@@ -114,7 +114,7 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 
 // addCheck merges c, the result of a check in one round, into d, the part of the merged report
 // about the dialect in which the check was made.
-func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
+func (s *RoundMerger) addCheck(d *DialectResults, c Check) {
 	key := [3]string{d.Dialect, c.Scenario, c.ID}
 	t, known := s.checks[key]
 	if !known {
@@ -203,7 +203,7 @@ func (c Check) flakyText() string {
 }
 
 // flakyRequirements returns the requirements of the dialect whose verdict differs between rounds.
-func (d DialectReport) flakyRequirements() []RequirementResult {
+func (d DialectResults) flakyRequirements() []RequirementResult {
 	return slices.DeleteFunc(slices.Clone(d.Requirements), func(r RequirementResult) bool { return r.Flaky == nil })
 }
 

@@ -18,7 +18,7 @@ func round(v spec.Verdict, harness ...string) *Report {
 	if v == spec.Failed {
 		c.Findings = []Finding{{Message: "it said nothing", Requirement: "talk.says"}}
 	}
-	r := &Report{Tool: "streamassay", Target: "http://127.0.0.1", DurationMS: 10, Harness: harness, Dialects: []DialectReport{{
+	r := &Report{Tool: "streamassay", Target: "http://127.0.0.1", DurationMS: 10, Harness: harness, Dialects: []DialectResults{{
 		Dialect:      "talk@2",
 		Requirements: []RequirementResult{{ID: "talk.says", Level: spec.Must, Verdict: v, Quote: "says something", Checks: []string{"says"}}},
 		Checks:       []Check{c},

@@ -129,7 +129,7 @@ func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	if r.Incomplete != "" {
 		fmt.Fprintf(b, "  %s\n", s.colorize(yellow, "incomplete: "+truncateText(singleLine(r.Incomplete), 200)))
 	}
-	if slices.ContainsFunc(r.Dialects, DialectReport.isBlocked) {
+	if slices.ContainsFunc(r.Dialects, DialectResults.isBlocked) {
 		b.WriteString("\n")
 	}
 }
@@ -233,7 +233,7 @@ func displayLines(raw string, width, limit int) []string {
 // writeInconclusive writes the reasons why checks of the dialect have verdict v, which must be
 // [spec.Error] (not judged) or [spec.Skipped]. Each reason is written once, with the checks to
 // which it applies.
-func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
+func (d DialectResults) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
 	for _, o := range d.inconclusiveReasons(v, s.Verbose) {
 		title := "NOT JUDGED"
 		if v == spec.Skipped {
@@ -253,7 +253,7 @@ func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s T
 
 // writeSilent writes the requirements of the dialect that the run did not test, followed by those
 // that no check can judge.
-func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
+func (d DialectResults) writeSilent(b *strings.Builder, s TextStyle) {
 	var silent, excluded []RequirementResult
 	for _, r := range d.Requirements {
 		switch {

@@ -25,11 +25,11 @@ const kindNotScripted = "not-scripted"
 
 // isBlocked reports whether something prevented a complete test of the dialect, that is, whether
 // the report shows at least one [Cause] in d as an error.
-func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
+func (d DialectResults) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
 // writeCauses writes some of the causes of the dialect to b. If blocking is true, it writes those
 // that are shown as errors (see isBlocking); otherwise, it writes all others.
-func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
+func (d DialectResults) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
 		if c.isBlocking() != blocking {
@@ -102,7 +102,7 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 // writeText writes the group, whose verdict must not be passed, to the text report: its findings,
 // the violated requirements, the other checks that failed because of the same part of a response,
 // and how to reproduce the result. The parameter d is the report of the dialect.
-func (g checkResultGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
+func (g checkResultGroup) writeText(b *strings.Builder, d DialectResults, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
 	if g.Note != "" {
@@ -260,7 +260,7 @@ func (v unshownViolation) text(limit int) string {
 
 // writeSameChecks writes to b the other checks that failed because of the same bytes of a response
 // as the check of g. These checks have no entries of their own in the report.
-func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
+func (g checkResultGroup) writeSameChecks(b *strings.Builder, d DialectResults, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {
 			fmt.Fprintf(b, "  … and %s that the same bytes violate\n", printable.Count(len(g.Same)-i, "more check"))

@@ -32,7 +32,7 @@ func TestNothingCommandsTheScreen(t *testing.T) {
 	for v := spec.Silent; v <= spec.Error; v++ {
 		c.Verdict = v
 		laws := []RequirementResult{{ID: evil, Quote: evil, Source: evil, Checks: []string{evil}}, {ID: "x", Excluded: &spec.Exclusion{Kind: evil, Reason: evil}}}
-		r.Dialects = append(r.Dialects, DialectReport{Dialect: evil, Requirements: laws, Checks: []Check{c, {ID: "y", Verdict: v, Requirements: []string{evil}}}})
+		r.Dialects = append(r.Dialects, DialectResults{Dialect: evil, Requirements: laws, Checks: []Check{c, {ID: "y", Verdict: v, Requirements: []string{evil}}}})
 	}
 	for name, out := range map[string]string{
 		"text": textOf(t, r, TextStyle{}), "verbose": textOf(t, r, TextStyle{Verbose: true}),
@@ -105,13 +105,13 @@ func TestLastLine(t *testing.T) {
 		}
 		return append(all, RequirementResult{ID: "x", Excluded: &spec.Exclusion{}})
 	}
-	one := func(laws []RequirementResult, checks ...Check) []DialectReport {
-		return []DialectReport{{Dialect: "runs@2026-04", Requirements: laws, Checks: checks}}
+	one := func(laws []RequirementResult, checks ...Check) []DialectResults {
+		return []DialectResults{{Dialect: "runs@2026-04", Requirements: laws, Checks: checks}}
 	}
 	passed, failed, warned := Check{Verdict: spec.Passed, Judged: 1}, Check{Verdict: spec.Failed, Judged: 1}, Check{Verdict: spec.Warned, Judged: 1}
 	untold := Check{Verdict: spec.Error}
 	for _, test := range []struct {
-		dialects []DialectReport
+		dialects []DialectResults
 		exit     int
 		want     string
 	}{
@@ -140,11 +140,11 @@ func TestLastLine(t *testing.T) {
 // TestDoubtsAreToldOnce checks that the text report writes a reason once, however many checks it
 // concerns.
 func TestDoubtsAreToldOnce(t *testing.T) {
-	d := DialectReport{Dialect: "d"}
+	d := DialectResults{Dialect: "d"}
 	for i := range 60 {
 		d.Checks = append(d.Checks, Check{ID: fmt.Sprint("check-", i%20), Scenario: fmt.Sprint("s", i/20), Verdict: spec.Error, Note: "connection refused"})
 	}
-	out := textOf(t, &Report{Dialects: []DialectReport{d}}, TextStyle{})
+	out := textOf(t, &Report{Dialects: []DialectResults{d}}, TextStyle{})
 	if strings.Count(out, "connection refused") != 1 || !strings.Contains(out, "20 checks in 3 scenarios") {
 		t.Error(out)
 	}
@@ -258,7 +258,7 @@ func TestFatalCause(t *testing.T) {
 // TestGroups checks that the results of one check form one group, which shows the scenario with
 // findings.
 func TestGroups(t *testing.T) {
-	d := DialectReport{Checks: []Check{
+	d := DialectResults{Checks: []Check{
 		{ID: "a", Scenario: "promised", Verdict: spec.Failed, Note: "silent"},
 		{ID: "b", Scenario: "other", Verdict: spec.Failed},
 		{ID: "a", Scenario: "seen", Verdict: spec.Failed, Findings: []Finding{{Message: "first"}}},

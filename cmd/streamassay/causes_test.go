@@ -263,7 +263,7 @@ func readReport(t *testing.T, path string) (r reports.Report) {
 		t.Fatal(err)
 	}
 	for _, d := range plain.Dialects {
-		all := reports.DialectReport{Causes: d.Causes}
+		all := reports.DialectResults{Causes: d.Causes}
 		for _, c := range d.Checks {
 			all.Checks = append(all.Checks, reports.Check{
 				ID: c.ID, Scenario: c.Scenario, Rerun: c.Rerun, Curl: c.Curl, Advice: c.Advice, Note: c.Note, Cause: c.Cause, Findings: c.Findings,

@@ -174,7 +174,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	defer stop()
 	compared, late := runUntilDone(soon, func() (diffResult, error) { return compareSides(left, right), nil })
 	if report.Dialects, report.Only = compared.dialects, compared.only; late != nil {
-		report.Dialects = []diff.DialectReport{}
+		report.Dialects = []diff.DialectDiff{}
 	}
 	if left.timedOut || right.timedOut {
 		report.Incomplete = fmt.Sprintf("stopped after %s (--max-time)", formatDuration(d.suite.Limits.RunTimeout))
@@ -196,8 +196,8 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 
 // A diffResult is the result of comparing the two sides of diff.
 type diffResult struct {
-	dialects []diff.DialectReport // differences between conversations of the same dialect and name
-	only     []string             // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
+	dialects []diff.DialectDiff // differences between conversations of the same dialect and name
+	only     []string           // conversations that only one side has, such as "runs@2026-04 cancel: only in A"
 }
 
 // readRecordings reads the recordings at a and at b, each the path of a file or directory, as the
@@ -248,9 +248,9 @@ func checkSide(word string) error {
 // compareSides compares each conversation of side a with the one of side b that has the same
 // dialect and name. It also lists the conversations that only one side has.
 func compareSides(a, b diffSide) diffResult {
-	c := diffResult{dialects: []diff.DialectReport{}}
+	c := diffResult{dialects: []diff.DialectDiff{}}
 	for _, name := range a.dialects {
-		of := diff.DialectReport{Dialect: name, Conversations: []diff.ConversationDiff{}}
+		of := diff.DialectDiff{Dialect: name, Conversations: []diff.ConversationDiff{}}
 		for _, left := range a.conversations[name] {
 			i := slices.IndexFunc(b.conversations[name], func(t diff.RepeatedConversation) bool { return t.Name == left.Name })
 			if i < 0 {

@@ -21,8 +21,8 @@ type dialectReportBuilder struct {
 
 // dialectReport returns the part of the report that is about one dialect, t.target.Dialect. The
 // argument parts holds the results of all scenarios in that dialect.
-func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
-	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
+func (t dialectReportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectResults {
+	d := reports.DialectResults{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
 	for _, c := range why.Causes {
 		d.Causes = append(d.Causes, t.reportCause(c, parts))

@@ -69,8 +69,9 @@ func (s *serveOptions) openBackends(
 }
 
 // closeStore closes the store of runs if it is open, and returns the error from closing it. It must
-// be called only after the server has been shut down. If closing takes longer than one second, closeStore returns an error instead of
-// waiting, because the process must not hang on a store that has become unreachable.
+// be called only after the server has been shut down. If closing takes longer than one second,
+// closeStore returns an error instead of waiting, because the process must not hang on a store that
+// has become unreachable.
 func (b *openedBackends) closeStore() error {
 	if b.cfg.Store == nil {
 		return nil

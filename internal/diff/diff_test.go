@@ -135,7 +135,7 @@ func TestNothing(t *testing.T) {
 	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
 	for _, takes := range [][][]spec.Event{nil, {mute}} {
 		c := Compare(RepeatedConversation{Name: "", Takes: [][]spec.Event{answer(0)}}, RepeatedConversation{Name: "", Takes: takes})
-		r := Report{Dialects: []DialectReport{{Conversations: []ConversationDiff{c}}}}
+		r := Report{Dialects: []DialectDiff{{Conversations: []ConversationDiff{c}}}}
 		if r.Conclude(); c.Compared || c.Reason == "" || r.Exit != exitcode.Inconclusive {
 			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Reason, r.Exit)
 		}
@@ -159,7 +159,7 @@ func TestIncomplete(t *testing.T) {
 		{whole, exitcode.Inconclusive, "INCOMPLETE  (exit 3)\n"},
 		{other, exitcode.Failed, "DIFFERENT  (exit 1)\n"},
 	} {
-		r := Report{Incomplete: "stopped", Dialects: []DialectReport{{Conversations: []ConversationDiff{Compare(whole, c.b), Compare(whole, cut)}}}}
+		r := Report{Incomplete: "stopped", Dialects: []DialectDiff{{Conversations: []ConversationDiff{Compare(whole, c.b), Compare(whole, cut)}}}}
 		r.Conclude()
 		var b strings.Builder
 		if err := r.WriteText(&b); err != nil {
@@ -211,7 +211,7 @@ func TestRefused(t *testing.T) {
 			side := RepeatedConversation{Name: fmt.Sprint(i), Takes: [][]spec.Event{take}}
 			list = append(list, Compare(side, side))
 		}
-		r := Report{Seed: c.seed, Dialects: []DialectReport{{Conversations: list}}}
+		r := Report{Seed: c.seed, Dialects: []DialectDiff{{Conversations: list}}}
 		r.Conclude()
 		var b strings.Builder
 		if err := r.WriteText(&b); err != nil {
@@ -282,7 +282,7 @@ func TestAlign(t *testing.T) {
 // TestText checks that the text report has columns and contains no control characters.
 func TestText(t *testing.T) {
 	c := Compare(RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, RepeatedConversation{Name: "text", Takes: [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
-	r := Report{A: "one", B: "two\x1b", Dialects: []DialectReport{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}
+	r := Report{A: "one", B: "two\x1b", Dialects: []DialectDiff{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}
 	r.Conclude()
 	var b strings.Builder
 	if err := r.WriteText(&b); err != nil {

@@ -25,14 +25,14 @@ type Report struct {
 
 	Incomplete string `json:"incomplete,omitempty"` // why the comparison ended early; "" if it did not
 
-	Dialects []DialectReport `json:"dialects"`
-	Only     []string        `json:"only,omitempty"` // descriptions of the conversations that only one side has
+	Dialects []DialectDiff `json:"dialects"`
+	Only     []string      `json:"only,omitempty"` // descriptions of the conversations that only one side has
 
 	refusals []int // result of findRefusals, set by Conclude
 }
 
-// A DialectReport holds the results of comparing sides A and B in one dialect.
-type DialectReport struct {
+// A DialectDiff holds the results of comparing sides A and B in one dialect.
+type DialectDiff struct {
 	Dialect       string             `json:"dialect"`
 	Conversations []ConversationDiff `json:"conversations"`
 }
@@ -235,7 +235,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 // writeSummary writes a summary of the dialect to b: how many conversations and events were
 // compared, how many differences there are, and which conversations were not compared. It also
 // writes the volatile fields and the first note of each conversation, with the number of notes.
-func (d DialectReport) writeSummary(b *strings.Builder) {
+func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var reasons []string
 	out := map[string][]string{} // names of the conversations that were not compared, by reason

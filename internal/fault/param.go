@@ -16,7 +16,7 @@ const maxTextSize = 4096
 
 // parse converts text to a value of the parameter's type. It returns an error if text is not a
 // valid value of the parameter. The error does not contain the name of the parameter.
-func (p Param) parse(text string) (v parsedParam, err error) {
+func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
 	if p.Type != "int" && p.Type != "duration" {
 		return v, p.validateText(text)

@@ -18,12 +18,12 @@ type Spec struct {
 	Fault   *Fault
 	Trigger Trigger
 
-	params map[string]parsedParam // parameters without an entry have their defaults
+	params map[string]paramValue // parameters without an entry have their defaults
 }
 
-// A parsedParam is the value of a parameter. The field text is always set; number is set for an int
+// A paramValue is the value of a parameter. The field text is always set; number is set for an int
 // and, in nanoseconds, for a duration.
-type parsedParam struct {
+type paramValue struct {
 	text   string
 	number int64
 }
@@ -157,7 +157,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	u := Spec{Fault: f, Trigger: NoTrigger(), params: map[string]parsedParam{}}
+	u := Spec{Fault: f, Trigger: NoTrigger(), params: map[string]paramValue{}}
 	params := f.AllParams()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == key })
@@ -186,7 +186,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 // setParam sets a trigger or a parameter of u to v. If key is one of u.Fault.Triggers, v becomes
 // the trigger; setParam returns an error if u has a trigger already. Any other key must be the name of
 // a parameter of the fault; v replaces an earlier value of it.
-func (u *Spec) setParam(key string, v parsedParam) error {
+func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v
 		return nil

@@ -29,7 +29,7 @@ type ClientTestReport struct {
 // exchanges, a check for each expected call, the verdict and the exit code.
 func (x Expectations) Conclude(j *Journal) ClientTestReport {
 	out := ClientTestReport{Strict: x.Strict, Forgotten: j.Forgotten(), Failures: j.Verify(Filter{}, x)}
-	out.Dialects = []reports.DialectReport{}
+	out.Dialects = []reports.DialectResults{}
 	dropped, kept := j.evaluations()
 	out.Exchanges = len(kept)
 	byDialect, found := map[string][]exchangeEvaluation{}, 0
@@ -46,7 +46,7 @@ func (x Expectations) Conclude(j *Journal) ClientTestReport {
 		out.Dialects = append(out.Dialects, clientReport(name, j.clientPlan(name), byDialect[name]))
 	}
 	if len(x.Calls) > 0 {
-		i := slices.IndexFunc(out.Dialects, func(d reports.DialectReport) bool { return d.Dialect == "" })
+		i := slices.IndexFunc(out.Dialects, func(d reports.DialectResults) bool { return d.Dialect == "" })
 		if i < 0 {
 			i = len(out.Dialects)
 			out.Dialects = append(out.Dialects, clientReport("", spec.Plan{}, nil))
@@ -66,8 +66,8 @@ func (x Expectations) Conclude(j *Journal) ClientTestReport {
 // clientReport returns the report on the requests of the dialect with the given name. The argument
 // plan is the plan for judging the clients of that dialect, and evaluations holds the evaluations
 // of the dialect's requests.
-func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation) reports.DialectReport {
-	d := reports.DialectReport{
+func clientReport(name string, plan spec.Plan, evaluations []exchangeEvaluation) reports.DialectResults {
+	d := reports.DialectResults{
 		Dialect: name, Causes: []reports.Cause{}, Requirements: []reports.RequirementResult{}, Checks: []reports.Check{},
 	}
 	for _, o := range plan.PlannedChecks {

@@ -154,7 +154,7 @@ func (s *recordedExchange) splitEvents(r *Record) (begun []int) {
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))
 	stream := spec.Header(s.header).MediaType() == spec.EventStream
-	var frames []frameRemainder
+	var frames []pendingFrame
 	if stream {
 		frames = splitFrames(buf)
 	}
@@ -198,13 +198,13 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameRemainder describes a frame or comment of an event stream. Its number is -1 for a
+// A pendingFrame describes a frame or comment of an event stream. Its number is -1 for a
 // comment. Its size is the number of bytes that splitEvents has not yet assigned to a write.
-type frameRemainder struct{ number, size int }
+type pendingFrame struct{ number, size int }
 
 // splitFrames returns the frames and comments in body, the body of an event stream. The last one
 // may be incomplete.
-func splitFrames(body []byte) (all []frameRemainder) {
+func splitFrames(body []byte) (all []pendingFrame) {
 	last := -1
 	add := func(frame []byte) {
 		number := -1
@@ -212,7 +212,7 @@ func splitFrames(body []byte) (all []frameRemainder) {
 			last++
 			number = last
 		}
-		all = append(all, frameRemainder{number, len(frame)})
+		all = append(all, pendingFrame{number, len(frame)})
 	}
 	var splitter sse.FrameSplitter
 	for frame := range splitter.Split(body) {

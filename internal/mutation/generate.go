@@ -251,7 +251,7 @@ var alsoIfRefused = append([]string{refusesAsDocumented}, contentChecks...)
 
 // defectDocs has a description of each kind of defect of replies and frames, for [Mutant.Doc]. In
 // the descriptions, %s stands for the id of the violated requirement.
-var defectDocs = map[dialect.ResponseDefectKind]string{
+var defectDocs = map[dialect.SchemaDefectKind]string{
 	dialect.MissingMember: "omits the member that %s specifies from replies or events",
 	dialect.WrongType:     "sends a value of another type for the member that %s specifies",
 	dialect.WrongValue:    "sends an undocumented value for the member that %s specifies",

@@ -107,7 +107,8 @@ Mutants named REQUIREMENT.DEFECT are generated from the protocol documents. Agai
 in which the correct server is judged for that requirement, and sends only invalid requests whose refusal
 is about it. The scenario that sends invalid requests takes as long as all others together, so it is played only
 if the defect concerns a refusal or an acceptance. In each dialect the correct server must pass, and the canary, a
-server that adds a word to every text, must fail; otherwise, no table is written. %d mutants, %d plays (a mutant in one dialect).
+server that adds a word to every text, must fail; otherwise, no table is written. %d mutants, %d plays (a play is one
+mutant in one dialect).
 `, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
 	r.writeOutcomes(&b, "Survivors", Outcome.IsSurvivor, Outcome.Description)
 	r.writeOutcomes(&b, "Over-kills", Outcome.isOverKilled,

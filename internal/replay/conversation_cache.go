@@ -41,13 +41,13 @@ const (
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// An activeConversations holds the conversations to which a recorder may still add exchanges. It
+// An conversationCache holds the conversations to which a recorder may still add exchanges. It
 // drops a conversation when it has maxExchanges exchanges. It drops the least recently used
 // conversations while there are more than maxConversations, or while the bodies of all
 // conversations exceed maxHeldBytes. A later exchange of the same thread begins a new conversation.
 //
-// An activeConversations is safe for concurrent use. The zero value is ready to use.
-type activeConversations struct {
+// An conversationCache is safe for concurrent use. The zero value is ready to use.
+type conversationCache struct {
 	mu            sync.Mutex
 	conversations []*RecordedConversation // the most recently used is the last
 	lastNumber    int                     // number of the conversation that was created last; 0 if there was none
@@ -56,7 +56,7 @@ type activeConversations struct {
 
 // addExchange adds the exchange o to the conversation of its thread. It passes a copy of the
 // conversation to r.cfg.Save, which must not be nil, and returns the error from Save.
-func (l *activeConversations) addExchange(r *Recorder, o RecordedExchange) error {
+func (l *conversationCache) addExchange(r *Recorder, o RecordedExchange) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	began := r.client.Started().Add(o.Exchange.At)
@@ -95,7 +95,7 @@ func (l *activeConversations) addExchange(r *Recorder, o RecordedExchange) error
 // conversationOf returns the conversation of the given thread and makes it the most recently used
 // one. If there is none, it adds a conversation that began at the time began, with the dialect and
 // the target of r. The caller must hold l.mu.
-func (l *activeConversations) conversationOf(r *Recorder, thread string, began time.Time) *RecordedConversation {
+func (l *conversationCache) conversationOf(r *Recorder, thread string, began time.Time) *RecordedConversation {
 	i := slices.IndexFunc(l.conversations, func(t *RecordedConversation) bool { return t.Thread == thread })
 	if i < 0 {
 		l.lastNumber++
@@ -110,7 +110,7 @@ func (l *activeConversations) conversationOf(r *Recorder, thread string, began t
 }
 
 // evict drops the conversation at index i of l.conversations. The caller must hold l.mu.
-func (l *activeConversations) evict(i int) {
+func (l *conversationCache) evict(i int) {
 	l.totalBytes -= l.conversations[i].Bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }

@@ -78,7 +78,7 @@ type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
 	upstream      string // the server's URL without credentials and query
-	conversations activeConversations
+	conversations conversationCache
 }
 
 // NewRecorder returns a recorder with the given configuration. It returns an error if the

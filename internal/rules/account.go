@@ -105,11 +105,11 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 
 // An exchangeTracker follows the exchanges of a conversation, one after the other.
 type exchangeTracker struct {
-	current exchange           // the exchange of the current event, as far as it has been observed
-	ended   bool               // whether the current event ends the current exchange
-	asked   callsAndInterrupts // the tool calls and interrupts that the client may answer
-	uploads *knownUploads      // the uploads of the exchanges that have ended
-	running openRuns           // the runs that were started and whose end was not seen; updated after each exchange
+	current exchange        // the exchange of the current event, as far as it has been observed
+	ended   bool            // whether the current event ends the current exchange
+	asked   answerableItems // the tool calls and interrupts that the client may answer
+	uploads *knownUploads   // the uploads of the exchanges that have ended
+	running openRuns        // the runs that were started and whose end was not seen; updated after each exchange
 	// runs contains the ids of the runs that the server accepted. The thread is not part of the
 	// key, because a server may require run ids that are unique in all threads.
 	runs map[string]bool
@@ -135,7 +135,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 	return spec.Shared(p, "exchanges", func() (*exchangeTracker, func(spec.Event)) {
 		uploads := &knownUploads{files: map[string]string{}, links: map[string]issuedLink{}}
 		a := &exchangeTracker{
-			asked: callsAndInterrupts{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
+			asked: answerableItems{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
 			runOperations: map[runOperationKey]bool{}, operations: map[userOperationKey]bool{},
 			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
 		}

@@ -21,16 +21,16 @@ limit. This is judged by comparison with another stream with the same limit: the
 a stream without a terminal event must be at least half as long as that of the other one.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var all []idleLimitEnd
+		var all []endWithoutTerminal
 		p.AtEnd(func() { judgeEarlyEnds(p, all) })
 		return eachStreamOrRest(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			return watchIdleStream(p, request, func(end idleLimitEnd) { all = append(all, end) })
+			return watchIdleStream(p, request, func(end endWithoutTerminal) { all = append(all, end) })
 		})(p)
 	},
 }
 
-// An idleLimitEnd is the end of a stream that has an idle limit and no terminal event.
-type idleLimitEnd struct {
+// An endWithoutTerminal is the end of a stream that has an idle limit and no terminal event.
+type endWithoutTerminal struct {
 	limit   string // number of polls without an event after which the stream ends; see [spec.Event.PollLimit]
 	bodyEnd spec.Event
 	silence time.Duration // time from the last event, or from the request if there was no event, to the end
@@ -44,13 +44,13 @@ const maxPollDuration = 5 * time.Second
 // asked for. If the idle limit in request is one poll, the function judges whether the stream
 // continues after a silence of more than maxPollDuration. If there is a limit of any length, it
 // calls add when the stream ends without a terminal event.
-func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) func(spec.Event) {
+func watchIdleStream(p *spec.Pass, request spec.Event, add func(endWithoutTerminal)) func(spec.Event) {
 	ended := false
 	var first, late spec.Event // the first frame, and the first one after a silence that is too long
 	lastFrameAt, silence := request.At, time.Duration(0)
 	return func(e spec.Event) {
 		if isCleanEnd(e) && request.PollLimit != "" && !ended {
-			end := idleLimitEnd{limit: request.PollLimit, bodyEnd: e, silence: e.At - lastFrameAt}
+			end := endWithoutTerminal{limit: request.PollLimit, bodyEnd: e, silence: e.At - lastFrameAt}
 			if first.Raw != nil && first.At < lastFrameAt {
 				end.open = e.At - first.At
 			}
@@ -83,7 +83,7 @@ func watchIdleStream(p *spec.Pass, request spec.Event, add func(idleLimitEnd)) f
 //
 // A stream is reported if it was open for at least as long as the longest silence at the end of any
 // stream with the same limit, but the silence at its own end was less than half as long.
-func judgeEarlyEnds(p *spec.Pass, all []idleLimitEnd) {
+func judgeEarlyEnds(p *spec.Pass, all []endWithoutTerminal) {
 	longest := map[string]time.Duration{} // by limit
 	for _, end := range all {
 		longest[end.limit] = max(longest[end.limit], end.silence)

@@ -33,7 +33,7 @@ type exchange struct {
 	hasContent     bool       // the stream has events about something other than the run itself
 	runRejected    bool       // the stream reports that the run was rejected, or that it failed without any content
 	threadBusy     bool       // another run of the thread may be active; see [openRuns.mayRefuse]
-	unaskedAnswer  bool       // the request answers an unknown call or interrupt ([callsAndInterrupts.isAnsweredUnasked])
+	unaskedAnswer  bool       // the request answers an unknown call or interrupt ([answerableItems.isAnsweredUnasked])
 	unverifiable   bool       // only the server can know whether the request is valid; true if unaskedAnswer is
 	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
 	runKnown       bool       // the server accepted an earlier request to start a run with the same id

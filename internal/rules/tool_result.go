@@ -90,9 +90,9 @@ The next request answers each interrupt by its id.`,
 	}),
 }
 
-// A callsAndInterrupts is the set of the tool calls and interrupts that the streams of a
+// An answerableItems is the set of the tool calls and interrupts that the streams of a
 // conversation have sent so far. The client may answer them.
-type callsAndInterrupts map[callOrInterruptKey]bool
+type answerableItems map[callOrInterruptKey]bool
 
 // A callOrInterruptKey identifies a tool call or an interrupt by its thread, subject and id. The
 // subject is "tool" or "interrupt".
@@ -100,7 +100,7 @@ type callOrInterruptKey struct{ thread, subject, id string }
 
 // record adds e to the known calls and interrupts if it is the start of a tool call, a complete
 // tool call or an interrupt. The event e must belong to the response to request.
-func (a callsAndInterrupts) record(request, e spec.Event) {
+func (a answerableItems) record(request, e spec.Event) {
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		a[callOrInterruptKey{request.Thread, "tool", e.Call}] = true
@@ -111,7 +111,7 @@ func (a callsAndInterrupts) record(request, e spec.Event) {
 
 // hasCall reports whether the tool call with the given id is known: from an earlier event of the
 // thread that request names, or from a part of request other than a tool result.
-func (a callsAndInterrupts) hasCall(request spec.Event, id string) bool {
+func (a answerableItems) hasCall(request spec.Event, id string) bool {
 	told := false
 	for _, part := range request.Parts {
 		walkParts(part, func(p spec.Event) { told = told || p.Kind != spec.InputToolResult && p.Call == id })
@@ -122,7 +122,7 @@ func (a callsAndInterrupts) hasCall(request spec.Event, id string) bool {
 // isAnsweredUnasked reports whether request has the result of an unknown tool call (see hasCall),
 // or a resume for an interrupt that was not seen in its thread. Only the server can know whether
 // such a call or interrupt exists.
-func (a callsAndInterrupts) isAnsweredUnasked(request spec.Event) bool {
+func (a answerableItems) isAnsweredUnasked(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		switch p.Kind {
 		case spec.InputToolResult:

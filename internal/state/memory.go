@@ -129,7 +129,7 @@ func (t *memThread) addMessages(messages []Message) {
 	}
 }
 
-func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error) {
+func (m *memory) Append(ctx context.Context, run RunRef, update AppendBatch) (first int64, canceled bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}

@@ -23,7 +23,7 @@ func TestMemoryIsFlat(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, stop := s.Watch(run.Thread)
-		if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: events, Messages: b.Messages, End: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, AppendBatch{Events: events, Messages: b.Messages, End: true}); err != nil {
 			t.Fatal(err)
 		}
 		stop()

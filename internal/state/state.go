@@ -79,12 +79,12 @@ type LogEntry struct {
 	Data     []byte // the encoded event
 }
 
-// A RunUpdate contains what one call of [Store].Append adds to a run. Append adds either all of it
-// or nothing.
-type RunUpdate struct {
+// An AppendBatch contains what one call of [Store].Append adds to a run. Append adds either all of
+// it or nothing.
+type AppendBatch struct {
 	Events   [][]byte  // encoded events, in order; dropped unless the run was started with KeepEvents
-	Messages []Message // messages completed since the last update
-	End      bool      // the run ends with this update
+	Messages []Message // messages completed since the last call
+	End      bool      // the run ends with this call
 }
 
 // A Message is a complete message of a conversation.
@@ -134,7 +134,7 @@ type Store interface {
 	// Append adds update to a run. The events receive the positions first, first+1, ..., with no
 	// event of another run between them. canceled reports whether Cancel was called for the run.
 	// The error is ErrNotFound if the run does not exist or has ended.
-	Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error)
+	Append(ctx context.Context, run RunRef, update AppendBatch) (first int64, canceled bool, err error)
 
 	// Thread returns the state of a thread. The error is ErrNotFound if it does not exist.
 	Thread(ctx context.Context, name string) (Thread, error)

@@ -82,21 +82,21 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	}
 	if len(m.body) > 0 {
 		r.ContentLength = int64(len(m.body))
-		r.Body = io.NopCloser(activityReader{bytes.NewReader(m.body), w})
+		r.Body = io.NopCloser(idleResetReader{bytes.NewReader(m.body), w})
 	}
 	return r.WithContext(w.ctx)
 }
 
-// An activityReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
+// An idleResetReader restarts the idle timeout of the watchdog at each Read of the embedded reader.
 // A request body is read through it, so that the idle timeout does not end the sending of a large
 // body.
-type activityReader struct {
+type idleResetReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
 // Read reads from the embedded reader and restarts the idle timeout.
-func (s activityReader) Read(p []byte) (int, error) {
+func (s idleResetReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
 	return n, err

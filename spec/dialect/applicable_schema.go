@@ -7,7 +7,7 @@ import "slices"
 // several alternatives, applicableSchemas chooses the first one for which hasDiscriminators returns
 // true or, if there is none, the first one. It follows the allOf, oneOf and anyOf of these schemas,
 // too. It returns nil if the document has no schema at n.
-func (s *document) applicableSchemas(n node, v any) []node {
+func (s *openAPIDocument) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
 		return nil

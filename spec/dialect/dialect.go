@@ -30,7 +30,7 @@ type Dialect struct {
 
 	ClientRequirements []spec.Requirement // the requirements of its catalogue that are about clients
 
-	document     *document
+	document     *openAPIDocument
 	settings     map[string]string  // values of x-settings, by name
 	requirements []spec.Requirement // all requirements of the catalogue, in its order
 	catalogue    []sourceFile       // the file of the catalogue, and those of the catalogues that it extends
@@ -164,7 +164,7 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 
 // newDialect returns a dialect with the given document. The caller must add the name, the catalogue
 // and the operations.
-func newDialect(document *document) *Dialect {
+func newDialect(document *openAPIDocument) *Dialect {
 	d := &Dialect{document: document}
 	d.kinds = sync.OnceValue(d.findKinds)
 	d.settings = d.document.settingDefaults()

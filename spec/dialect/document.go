@@ -18,10 +18,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document is a parsed OpenAPI document. The values in it are identified by their JSON pointers,
-// such as "/components/schemas/Run". Schemas are compiled by pointer, and a schema error names the
-// pointer of the schema that was violated.
-type document struct {
+// An openAPIDocument is a parsed OpenAPI document. The values in it are identified by their JSON
+// pointers, such as "/components/schemas/Run". Schemas are compiled by pointer, and a schema error
+// names the pointer of the schema that was violated.
+type openAPIDocument struct {
 	url          string         // absolute URL that identifies the document in the compiler
 	root         map[string]any // the document as decoded JSON
 	sources      []sourceFile   // its file, and those of the documents that it extends
@@ -39,14 +39,14 @@ type document struct {
 // argument version is as in readCatalogue. If the file has x-extends, it is a JSON merge patch (RFC
 // 7396) for the document of the version that x-extends names, and the result is the patched
 // document. readDocument returns an error if a file is missing or invalid.
-func readDocument(files fs.FS, dir, version string) (*document, error) {
+func readDocument(files fs.FS, dir, version string) (*openAPIDocument, error) {
 	tree, sources, err := readTree(files, dir, version, nil)
 	if err != nil {
 		return nil, err
 	}
 	// The URL is absolute because a relative one is resolved against the working
 	// directory, whose path would then appear in every finding.
-	s := &document{
+	s := &openAPIDocument{
 		url: "dialect:///" + url.PathEscape(path.Join(dir, version)), root: tree, sources: sources,
 		compiler: jsonschema.NewCompiler(), refusals: map[string]any{}, requirements: map[string]any{},
 		variantCache: map[string]*variant{},
@@ -132,7 +132,7 @@ func mergePatch(target, patch any) any {
 
 // index records every x-error of the document in s.refusals and every x-requirement in
 // s.requirements. In both maps, the key is the pointer of the object that has the extension.
-func (s *document) index() {
+func (s *openAPIDocument) index() {
 	for name, n := range s.keywords() {
 		parent := strings.TrimSuffix(n.pointer, "/"+name)
 		switch name {
@@ -146,7 +146,7 @@ func (s *document) index() {
 
 // compile returns the compiled schema at the given JSON pointer. It returns an error if there is no
 // valid schema at that place. It is safe for concurrent use.
-func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
+func (s *openAPIDocument) compile(pointer string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
 	return s.compiler.Compile(s.url + "#" + pointer)
@@ -156,7 +156,7 @@ func (s *document) compile(pointer string) (*jsonschema.Schema, error) {
 // JSON pointer. The function compiles the schema in its first call and is safe for concurrent use.
 // It panics if the schema is invalid. [Dialect.Validate] returns an error for a document with such
 // a schema.
-func (s *document) validator(pointer string) func(v any) error {
+func (s *openAPIDocument) validator(pointer string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(pointer) })
 	return func(v any) error {
 		schema, err := compiled()
@@ -223,14 +223,14 @@ func withSmallExponents(v any) any {
 // document has none at the pointer. The methods get and deref follow references ($ref); object,
 // exists, text, items, members and strings do not.
 type node struct {
-	doc     *document
+	doc     *openAPIDocument
 	pointer string
 	value   any
 }
 
 // lookup returns the node at the given JSON pointer. If the document has no such value, the value
 // of the node is nil.
-func (s *document) lookup(pointer string) node {
+func (s *openAPIDocument) lookup(pointer string) node {
 	if v, ok := s.values.Load(pointer); ok {
 		return node{s, pointer, v}
 	}

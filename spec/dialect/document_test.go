@@ -19,7 +19,7 @@ func TestLargeExponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &document{url: "test:///schema", compiler: jsonschema.NewCompiler()}
+	s := &openAPIDocument{url: "test:///schema", compiler: jsonschema.NewCompiler()}
 	if err := s.compiler.AddResource(s.url, schema); err != nil {
 		t.Fatal(err)
 	}

@@ -29,12 +29,13 @@ var literals = []string{"example", "default", "enum", "const", "value", "x-write
 // keywords returns an iterator over the keywords in the document and their values. Within an
 // object, they are ordered by name. It leaves out names that are not keywords: those in data, such
 // as examples, and those that the author of the document chooses, such as the names of properties.
-func (s *document) keywords() iter.Seq2[string, node] {
+func (s *openAPIDocument) keywords() iter.Seq2[string, node] {
 	return func(yield func(string, node) bool) { s.lookup("").walk(yield) }
 }
 
-// walk calls visit for each keyword in n, at any depth, in the order of [document.keywords]. It
-// stops when visit returns false, and reports whether visit always returned true.
+// walk calls visit for each keyword in n, at any depth, in the order of
+// [openAPIDocument.keywords]. It stops when visit returns false, and reports whether visit always
+// returned true.
 func (n node) walk(visit func(name string, member node) bool) bool {
 	for _, item := range n.items() {
 		if !item.walk(visit) {

@@ -163,7 +163,7 @@ func (d *Dialect) alone(o *Operation, r spec.Request) (rules []string) {
 	return rules
 }
 
-func (s *document) keywordsIn(e *jsonschema.ValidationError) (rules []string) {
+func (s *openAPIDocument) keywordsIn(e *jsonschema.ValidationError) (rules []string) {
 	for _, cause := range e.Causes {
 		if b := s.schemaErrors(nil, cause, nil); len(b) == 1 {
 			rules = append(rules, b[0].schemaPath())

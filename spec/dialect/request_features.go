@@ -188,7 +188,7 @@ func (c *requestFeatureCollector) addValue(m documentedMember, v any, at []strin
 
 // hasKind reports whether v, a value in a request, has kind k, such as [spec.InputTool]. n is the
 // schema of v.
-func (s *document) hasKind(n node, v any, k spec.Kind) bool {
+func (s *openAPIDocument) hasKind(n node, v any, k spec.Kind) bool {
 	return slices.ContainsFunc(s.applicableSchemas(n, v), func(n node) bool { return n.get("x-kind").text() == string(k) })
 }
 

@@ -13,21 +13,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A ResponseDefectKind is a way in which a value violates its schema.
-type ResponseDefectKind string
+// A SchemaDefectKind is a way in which a value violates its schema.
+type SchemaDefectKind string
 
 // The kinds of defects of a value.
 const (
-	MissingMember ResponseDefectKind = "missing" // a required member is absent
-	WrongType     ResponseDefectKind = "type"    // a value has a type that the schema does not allow
-	WrongValue    ResponseDefectKind = "value"   // a value is not in the enumeration
+	MissingMember SchemaDefectKind = "missing" // a required member is absent
+	WrongType     SchemaDefectKind = "type"    // a value has a type that the schema does not allow
+	WrongValue    SchemaDefectKind = "value"   // a value is not in the enumeration
 )
 
 // A PossibleDefect is a kind of defect that can make a frame or reply violate one requirement of
 // the document (x-requirement) and no other constraint.
 type PossibleDefect struct {
 	Requirement string // id of the requirement
-	Kind        ResponseDefectKind
+	Kind        SchemaDefectKind
 	Locations   []string // sorted JSON pointers to the places where it can occur, with "*" for array indexes
 }
 
@@ -54,7 +54,7 @@ func (d *Dialect) Refusals() (all []spec.RefusalRequirement) {
 func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 	type defect struct {
 		requirement string
-		kind        ResponseDefectKind
+		kind        SchemaDefectKind
 	}
 	locations := map[defect][]string{}
 	for _, variants := range d.successVariants() {
@@ -64,7 +64,7 @@ func (d *Dialect) ResponseDefects() (all []PossibleDefect) {
 				if matchVariant(variants, v) != w || w.validate(v) != nil {
 					continue
 				}
-				for _, kind := range []ResponseDefectKind{MissingMember, WrongType, WrongValue} {
+				for _, kind := range []SchemaDefectKind{MissingMember, WrongType, WrongValue} {
 					for f := range d.document.defects(variants, v, kind) {
 						key := defect{f.requirement, kind}
 						locations[key] = append(locations[key], f.location)
@@ -130,7 +130,7 @@ type defectiveResponse struct {
 
 // defects returns an iterator over copies of v, each of which has one defect of the given kind. If
 // v is not a valid value of one of the variants, the iterator yields nothing.
-func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) iter.Seq[defectiveResponse] {
+func (s *openAPIDocument) defects(variants []*variant, v any, kind SchemaDefectKind) iter.Seq[defectiveResponse] {
 	return func(yield func(defectiveResponse) bool) {
 		w := matchVariant(variants, v)
 		if w == nil || w.validate(v) != nil {
@@ -153,7 +153,7 @@ func (s *document) defects(variants []*variant, v any, kind ResponseDefectKind) 
 // and the location of the violation. ok is false if v matches none of the variants, if it has no
 // violation or several, or if the requirement depends on the type of the message to which v
 // belongs.
-func (s *document) defectOf(variants []*variant, v any) (f defectiveResponse, ok bool) {
+func (s *openAPIDocument) defectOf(variants []*variant, v any) (f defectiveResponse, ok bool) {
 	w := matchVariant(variants, v)
 	if w == nil {
 		return f, false
@@ -175,7 +175,7 @@ func (s *document) defectOf(variants []*variant, v any) (f defectiveResponse, ok
 
 // violationOf returns v, a value of the variant w, together with the requirement and the location
 // of its violation. ok is false unless v has exactly one violation.
-func (s *document) violationOf(w *variant, v any) (f defectiveResponse, ok bool) {
+func (s *openAPIDocument) violationOf(w *variant, v any) (f defectiveResponse, ok bool) {
 	errs := s.schemaErrors(v, w.validate(v), nil)
 	if len(errs) != 1 {
 		return f, false
@@ -203,7 +203,9 @@ type responseValueEdit struct {
 // edits returns edits that may give v, or a value inside v, a defect of the given kind. Some of
 // them add members that v lacks. The argument n is the schema of v, at is the location of v in the
 // frame or reply, and depth is its nesting depth. edits returns nil if depth exceeds maxDepth.
-func (s *document) edits(n node, v any, at []string, kind ResponseDefectKind, depth int) (all []responseValueEdit) {
+func (s *openAPIDocument) edits(
+	n node, v any, at []string, kind SchemaDefectKind, depth int,
+) (all []responseValueEdit) {
 	if depth > maxDepth {
 		return nil
 	}
@@ -240,7 +242,7 @@ var wrongValues = []any{json.Number("7"), "alien", true, false, []any{}, map[str
 //   - for [WrongType], the values whose type n does not name
 //   - for [WrongValue], the values whose type n names, if n has an enumeration
 //   - for [MissingMember], none
-func wrongValuesFor(n node, kind ResponseDefectKind) []any {
+func wrongValuesFor(n node, kind SchemaDefectKind) []any {
 	types := typesOf(withAllOf(n, 0))
 	return slices.DeleteFunc(slices.Clone(wrongValues), func(v any) bool {
 		switch fits := len(types) > 0 && fitsTypes(types, v); kind {

@@ -50,7 +50,7 @@ type documentLocation struct {
 // If v matches none of several alternatives, but was evidently meant to match a certain one, the
 // list contains the errors of that alternative. Otherwise, a failed choice of alternatives leads to
 // a single error.
-func (s *document) schemaErrors(v any, err error, outer []documentLocation) []schemaError {
+func (s *openAPIDocument) schemaErrors(v any, err error, outer []documentLocation) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
 		return nil
@@ -148,7 +148,7 @@ func isUnintendedBranch(branch []schemaError, depth int) bool {
 // missingMembers returns one error for each of the given names of missing members. The argument b
 // is the error of the object that lacks them. The documentLocations of each result begin with the
 // schema of the missing member.
-func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
+func (s *openAPIDocument) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentLocations[0].pointer + "/properties/" + escape(name))
 		depth := len(b.location) + 1
@@ -194,7 +194,7 @@ func (b schemaError) outward() iter.Seq2[string, bool] {
 
 // requirementOf returns the id of the requirement that a frame or reply with the error b violates,
 // or "" if the document names none.
-func (s *document) requirementOf(b schemaError) (id string) {
+func (s *openAPIDocument) requirementOf(b schemaError) (id string) {
 	for p, here := range b.outward() {
 		switch requirement := s.requirements[p].(type) {
 		case string:
@@ -213,7 +213,7 @@ func (s *document) requirementOf(b schemaError) (id string) {
 
 // refusalsFor returns the requirements on the refusal of a request with the error b, without their
 // levels. It returns nil if the document does not specify a refusal.
-func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
+func (s *openAPIDocument) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	for p, here := range b.outward() {
 		v, ok := s.refusals[p]
 		name, inPaths := strings.CutPrefix(p, "/paths/")

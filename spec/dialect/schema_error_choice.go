@@ -15,7 +15,7 @@ import (
 // many. If the value has a wrong discriminating member or a wrong type, the message is about that;
 // otherwise, it is about the errors of the alternatives. The argument branches contains the errors
 // of each alternative; it is empty if the value matches too many.
-func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
+func (s *openAPIDocument) describeChoice(b *schemaError, branches [][]schemaError) {
 	if len(branches) == 0 {
 		b.problem, b.expected = "matches more than one of several forms", "expected exactly one"
 		return
@@ -105,7 +105,7 @@ type discriminatingMember struct {
 
 // constantMembersOf returns the discriminating members of the alternative schemas in choices,
 // sorted by name. There must be at least one choice. The result is cached and must not be modified.
-func (s *document) constantMembersOf(choices []node) (all []discriminatingMember) {
+func (s *openAPIDocument) constantMembersOf(choices []node) (all []discriminatingMember) {
 	var pointers []string
 	for _, choice := range choices {
 		pointers = append(pointers, choice.pointer)

@@ -85,7 +85,7 @@ func TestBreachTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &document{url: "test:///schema", root: tree.(map[string]any), compiler: jsonschema.NewCompiler()}
+			s := &openAPIDocument{url: "test:///schema", root: tree.(map[string]any), compiler: jsonschema.NewCompiler()}
 			s.compiler.AssertFormat()
 			if err := s.compiler.AddResource(s.url, tree); err != nil {
 				t.Fatal(err)

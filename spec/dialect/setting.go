@@ -11,7 +11,7 @@ import (
 
 // settingDefaults returns the default values of the settings that the document declares
 // (x-settings), by name.
-func (s *document) settingDefaults() map[string]string {
+func (s *openAPIDocument) settingDefaults() map[string]string {
 	defaults := map[string]string{}
 	for name, setting := range s.lookup("/x-settings").members() {
 		defaults[name] = slotText(setting.get("default").value)

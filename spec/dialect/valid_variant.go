@@ -304,7 +304,7 @@ type documentedMember struct {
 // object. It is true only for an optional member that has a default, or that satisfies three
 // conditions: its schema allows null, its name is not "type", and it carries the slot "message",
 // "id", "name" or "text" of [spec.Event], or none.
-func (s *document) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
+func (s *openAPIDocument) membersOf(n node, v map[string]any, nested bool) (list []documentedMember) {
 	var required []string
 	schemas := s.applicableSchemas(n, v)
 	for _, n := range schemas {
@@ -335,7 +335,7 @@ func (s *document) membersOf(n node, v map[string]any, nested bool) (list []docu
 // itemSchema returns the schema of the items of list. This is the keyword "items" of the first
 // schema that applies to list and has that keyword. If there is none, the result has no value. The
 // argument n is the schema of list.
-func (s *document) itemSchema(n node, list []any) (items node) {
+func (s *openAPIDocument) itemSchema(n node, list []any) (items node) {
 	for _, n := range s.applicableSchemas(n, list) {
 		if items = n.get("items"); items.exists() {
 			break
@@ -348,7 +348,7 @@ func (s *document) itemSchema(n node, list []any) (items node) {
 // argument n is the schema of v. isOpen returns false if no schema that applies to v names a
 // member. It also returns false if n assigns v to a slot of [spec.Event] (x-slot), because the
 // client then chooses the members of v, as in the JSON schema for the arguments of a tool.
-func (s *document) isOpen(n node, v map[string]any) bool {
+func (s *openAPIDocument) isOpen(n node, v map[string]any) bool {
 	if n.get("x-slot").exists() {
 		return false // a value of the user, such as a JSON schema
 	}

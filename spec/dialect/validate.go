@@ -304,7 +304,7 @@ func (d *Dialect) checkCitations(checks []*spec.Check) error {
 
 // citations returns the places in the document that name a requirement. The values of the results
 // are the ids of the requirements.
-func (s *document) citations() (all []node) {
+func (s *openAPIDocument) citations() (all []node) {
 	add := func(n node) { // one id, or a map to ids
 		if _, ok := n.value.(string); ok {
 			all = append(all, n)

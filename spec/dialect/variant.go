@@ -93,7 +93,7 @@ func (w *variant) isEnvelope() bool {
 // If the schema has no alternatives, or states the kind of its values itself (x-kind), it is the
 // only variant. The argument requirement is the id of the default requirement for variants that do
 // not state one.
-func (s *document) parseVariants(schema node, requirement string) (all []*variant) {
+func (s *openAPIDocument) parseVariants(schema node, requirement string) (all []*variant) {
 	requirement = cmp.Or(s.requirementAt(schema), requirement)
 	branches := schema.get("oneOf").items()
 	if len(branches) == 0 {
@@ -112,7 +112,7 @@ func (s *document) parseVariants(schema node, requirement string) (all []*varian
 // x-requirement of n or, if n is a reference without one, that of its target. The result is "" if
 // there is no x-requirement, or if it is a map from keywords to ids, which are about these keywords
 // alone.
-func (s *document) requirementAt(n node) string {
+func (s *openAPIDocument) requirementAt(n node) string {
 	own, _ := s.requirements[n.pointer].(string)
 	target, _ := s.requirements[n.deref().pointer].(string)
 	return cmp.Or(own, target)
@@ -120,7 +120,7 @@ func (s *document) requirementAt(n node) string {
 
 // parseVariant returns the schema n as a single variant. The argument requirement is the id of its
 // default requirement, unless n states one. Calls with the same arguments return the same variant.
-func (s *document) parseVariant(n node, requirement string) *variant {
+func (s *openAPIDocument) parseVariant(n node, requirement string) *variant {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
 		return w
@@ -164,7 +164,7 @@ const maxDepth = 12
 // schemas inside n, to w. The argument path is the location to which n applies; "*" stands for
 // every item of an array. The argument always is true if n applies to all values of the variant,
 // and false if it is only one of several alternatives.
-func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) {
+func (w *variant) scanSchema(s *openAPIDocument, n node, path []string, always bool, depth int) {
 	if depth > maxDepth {
 		return
 	}
@@ -199,7 +199,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 // scanProperty is like scanSchema, for the schema p of a property. It also evaluates the extensions
 // that only properties may have, such as x-parts, which states that the property holds parts of the
 // event. The argument required is whether all values of the variant must have the property.
-func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) {
+func (w *variant) scanProperty(s *openAPIDocument, p node, path []string, always, required bool, depth int) {
 	w.addRequirements(s, p, path, required)
 	mark := p.get("x-mark")
 	switch enum := p.allowedValues(); {
@@ -234,7 +234,7 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 // to w.requirements. If p is a reference, they include those of its target. The argument path is
 // the location of the property in values of the variant, and required is whether all values of the
 // variant must have it.
-func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
+func (w *variant) addRequirements(s *openAPIDocument, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
 		case string:

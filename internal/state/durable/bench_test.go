@@ -23,10 +23,10 @@ func benchmark(b *testing.B, s state.Store) {
 		if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
 			return err
 		}
-		if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: data}); err != nil {
+		if _, _, err := s.Append(b.Context(), run, state.AppendBatch{Events: data}); err != nil {
 			return err
 		}
-		_, _, err := s.Append(b.Context(), run, state.RunUpdate{End: true})
+		_, _, err := s.Append(b.Context(), run, state.AppendBatch{End: true})
 		return err
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -54,7 +54,7 @@ func each(b *testing.B, do func(i int64) error) {
 // benchmarkTell measures Append alone: each call appends events with the given data to one of 64
 // long runs.
 func benchmarkTell(b *testing.B, s state.Store, data ...string) {
-	var told state.RunUpdate
+	var told state.AppendBatch
 	for _, d := range data {
 		told.Events = append(told.Events, []byte(d))
 	}
@@ -82,7 +82,7 @@ func BenchmarkMemory(b *testing.B) {
 			if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", Messages: []state.Message{{ID: "m"}}}); err != nil {
 				return err
 			}
-			_, _, err := s.Append(b.Context(), run, state.RunUpdate{Messages: []state.Message{{ID: "n"}}, End: true})
+			_, _, err := s.Append(b.Context(), run, state.AppendBatch{Messages: []state.Message{{ID: "n"}}, End: true})
 			return err
 		})
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")

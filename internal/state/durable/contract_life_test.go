@@ -31,7 +31,7 @@ func contractWatch(p *probe) {
 			}
 		}
 		go func() {
-			if _, _, err := p.s.Append(p.Context(), run, state.RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
+			if _, _, err := p.s.Append(p.Context(), run, state.AppendBatch{Events: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
 				p.Error(err)
 			}
 		}()
@@ -55,7 +55,7 @@ func contractWatch(p *probe) {
 // canceled appends an event to the run and returns whether Append reports the run as canceled.
 func (p *probe) canceled(run state.RunRef) bool {
 	p.Helper()
-	_, canceled := p.told(run, state.RunUpdate{Events: [][]byte{[]byte("x")}})
+	_, canceled := p.told(run, state.AppendBatch{Events: [][]byte{[]byte("x")}})
 	return canceled
 }
 
@@ -96,7 +96,7 @@ func contractCancel(p *probe) {
 			p.Error("only the one is to be stopped, and it is from then on")
 		}
 	}
-	if _, canceled := p.told(a, state.RunUpdate{End: true}); !canceled {
+	if _, canceled := p.told(a, state.AppendBatch{End: true}); !canceled {
 		p.Error("it is not to be stopped any more")
 	}
 	p.cancel(a)
@@ -128,7 +128,7 @@ func contractRuns(p *probe) {
 		p.tell(run, "x", "y")
 		p.end(run)
 	}
-	p.told(other, state.RunUpdate{Events: [][]byte{nil}, Messages: []state.Message{{ID: "m"}}, End: true}) // the fourth
+	p.told(other, state.AppendBatch{Events: [][]byte{nil}, Messages: []state.Message{{ID: "m"}}, End: true}) // the fourth
 	p.hears(state.RunRef{Thread: "t", Run: "0"}, "unknown")
 	p.hears(state.RunRef{Thread: "t", Run: "1"}, "4:x 5:y over")
 	if got := p.thread("t"); got != (state.Thread{Tag: before.Tag, LastPosition: 7, LastForgotten: 3}) {
@@ -209,7 +209,7 @@ func contractNotLogged(p *probe) {
 	if _, err := p.s.StartRun(p.Context(), state.StartRunRequest{RunRef: run, Messages: []state.Message{said}}); err != nil {
 		p.Fatal(err)
 	}
-	p.told(run, state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{said}})
+	p.told(run, state.AppendBatch{Events: [][]byte{[]byte("x")}, Messages: []state.Message{said}})
 	p.hears(run, "")
 	p.end(run)
 	p.hears(run, "over")
@@ -232,7 +232,7 @@ func contractGivenUp(p *probe) {
 	run := p.run("t", "r")
 	ctx, cancel := context.WithCancel(p.Context())
 	cancel()
-	told := state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
+	told := state.AppendBatch{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
 	for name, call := range map[string]func() error{
 		"begin": func() error {
 			_, err := p.s.StartRun(ctx, state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}})
@@ -311,7 +311,7 @@ func contractMany(p *probe) {
 func (p *probe) many(run state.RunRef, who string, times int) {
 	n := 0
 	for i := range times {
-		var told state.RunUpdate
+		var told state.AppendBatch
 		for range 1 + i%2 {
 			told.Events = append(told.Events, fmt.Appendf(nil, "%s %d", who, n))
 			n++
@@ -377,6 +377,6 @@ func contractReader(p *probe) {
 	for i := range events - 1 {
 		p.tell(run, fmt.Sprint(i+1))
 	}
-	p.told(run, state.RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(events))}, End: true})
+	p.told(run, state.AppendBatch{Events: [][]byte{[]byte(fmt.Sprint(events))}, End: true})
 	all.Wait()
 }

@@ -72,9 +72,9 @@ func contractMessages(p *probe) {
 	said := []state.Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
 	r := state.RunRef{Thread: "t", Run: "r"}
 	p.begin(state.StartRunRequest{RunRef: r, Messages: said[:2]})
-	p.told(r, state.RunUpdate{Messages: said[2:4]})
+	p.told(r, state.AppendBatch{Messages: said[2:4]})
 	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "r"}, Messages: said[:1]})
-	p.told(r, state.RunUpdate{Messages: said[4:], End: true})
+	p.told(r, state.AppendBatch{Messages: said[4:], End: true})
 	for i := range said {
 		said[i].Seq = int64(i + 1)
 	}
@@ -101,7 +101,7 @@ func contractDay(p *probe) {
 		{ID: "1", At: day(0)}, {ID: "2", At: day(0), Hidden: true}, {ID: "3", At: late}, {ID: "4", At: late.Add(1e9 * 3600)},
 		{ID: "5", At: day(2), Hidden: true},
 	}})
-	p.told(r, state.RunUpdate{Messages: []state.Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
+	p.told(r, state.AppendBatch{Messages: []state.Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
 	p.begin(state.StartRunRequest{RunRef: state.RunRef{Thread: "hidden", Run: "r"}, Messages: []state.Message{{ID: "1", At: day(0), Hidden: true}}})
 	for _, c := range []struct {
 		thread, before string
@@ -222,7 +222,7 @@ func contractLarge(p *probe) {
 	p.tell(run, many...)
 	want := append(data, many...)
 	text := state.Message{ID: "m", Text: large, At: day(0)}
-	p.told(run, state.RunUpdate{Messages: []state.Message{text}, End: true})
+	p.told(run, state.AppendBatch{Messages: []state.Message{text}, End: true})
 	text.Seq = 1
 	p.checkMessages("t", 0, 1, text)
 	for _, most := range []int{2, 500, 10_000} {
@@ -275,7 +275,7 @@ func contractManyMessages(p *probe) {
 		for i := range said {
 			said[i] = state.Message{ID: fmt.Sprint(n + i + 1), At: day(n / state.TrimStep)}
 		}
-		p.told(run, state.RunUpdate{Messages: said})
+		p.told(run, state.AppendBatch{Messages: said})
 	}
 	said, err := p.s.Messages(p.Context(), "t", 0, all)
 	if err != nil || len(said) < state.MaxMessages || len(said) > state.MaxMessages+state.TrimStep+1 {

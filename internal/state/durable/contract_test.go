@@ -85,7 +85,7 @@ func (p *probe) run(thread, name string) state.RunRef {
 	return run
 }
 
-func (p *probe) told(run state.RunRef, told state.RunUpdate) (first int64, canceled bool) {
+func (p *probe) told(run state.RunRef, told state.AppendBatch) (first int64, canceled bool) {
 	p.Helper()
 	first, canceled, err := p.s.Append(p.Context(), run, told)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *probe) told(run state.RunRef, told state.RunUpdate) (first int64, cance
 
 func (p *probe) tell(run state.RunRef, data ...string) (first int64) {
 	p.Helper()
-	var told state.RunUpdate
+	var told state.AppendBatch
 	for _, d := range data {
 		told.Events = append(told.Events, []byte(d))
 	}
@@ -107,7 +107,7 @@ func (p *probe) tell(run state.RunRef, data ...string) (first int64) {
 func (p *probe) end(runs ...state.RunRef) {
 	p.Helper()
 	for _, run := range runs {
-		p.told(run, state.RunUpdate{End: true})
+		p.told(run, state.AppendBatch{End: true})
 	}
 }
 
@@ -238,8 +238,8 @@ func contractPlaces(p *probe) {
 			p.Errorf("%d: the first place was %d, not %d", i, got, x.want)
 		}
 	}
-	p.told(a, state.RunUpdate{Messages: []state.Message{{ID: "m"}}}) // no events, so no positions
-	if got, _ := p.told(b, state.RunUpdate{Events: [][]byte{[]byte("8"), []byte("9")}, End: true}); got != 8 {
+	p.told(a, state.AppendBatch{Messages: []state.Message{{ID: "m"}}}) // no events, so no positions
+	if got, _ := p.told(b, state.AppendBatch{Events: [][]byte{[]byte("8"), []byte("9")}, End: true}); got != 8 {
 		p.Errorf("the last ones have place %d", got)
 	}
 	p.hears(a, "1:1 2:2 4:4 5:5 6:6")
@@ -251,7 +251,7 @@ func contractUnknown(p *probe) {
 	over := p.run("t", "over")
 	p.tell(over, "1")
 	p.end(over)
-	told := state.RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
+	told := state.AppendBatch{Events: [][]byte{[]byte("x")}, Messages: []state.Message{{ID: "m"}}, End: true}
 	for _, run := range []state.RunRef{over, {Thread: "t", Run: "other"}, {Thread: "u", Run: "over"}, {}} {
 		if first, canceled, err := p.s.Append(p.Context(), run, told); !errors.Is(err, state.ErrNotFound) || first != 0 || canceled {
 			p.Errorf("%q: %d, %v, %v", run, first, canceled, err)

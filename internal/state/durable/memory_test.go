@@ -24,7 +24,7 @@ func TestMemoryInBubble(t *testing.T) {
 		start := time.Now()
 		go func() {
 			<-time.After(time.Hour)
-			if _, _, err := p.s.Append(t.Context(), run, state.RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
+			if _, _, err := p.s.Append(t.Context(), run, state.AppendBatch{Events: [][]byte{[]byte("x")}}); err != nil {
 				t.Error(err)
 			}
 			if err := p.s.Cancel(t.Context(), run); err != nil {

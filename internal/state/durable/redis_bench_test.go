@@ -49,9 +49,9 @@ func play(b *testing.B, s state.Store, run state.RunRef, events [][]byte) error 
 	if _, err := s.StartRun(b.Context(), state.StartRunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if _, _, err := s.Append(b.Context(), run, state.RunUpdate{Events: events}); err != nil {
+	if _, _, err := s.Append(b.Context(), run, state.AppendBatch{Events: events}); err != nil {
 		return fmt.Errorf("tell: %w", err)
 	}
-	_, _, err := s.Append(b.Context(), run, state.RunUpdate{End: true})
+	_, _, err := s.Append(b.Context(), run, state.AppendBatch{End: true})
 	return err
 }

@@ -30,7 +30,7 @@ func TestRedisRestart(t *testing.T) {
 	receive(t, changed)
 
 	r.kill()
-	told := state.RunUpdate{Events: blobs("2"), Messages: []state.Message{{ID: "m"}}}
+	told := state.AppendBatch{Events: blobs("2"), Messages: []state.Message{{ID: "m"}}}
 	for name, call := range map[string]func() error{
 		"begin": func() error {
 			_, err := s.StartRun(t.Context(), state.StartRunRequest{RunRef: state.RunRef{Thread: "u", Run: "s"}})
@@ -98,7 +98,7 @@ func TestRedisNoMemory(t *testing.T) {
 	if _, err := db.do(t.Context(), "CONFIG", "SET", "maxmemory", "1"); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("2", "3"), Messages: []state.Message{{ID: "m"}}, End: true})
+	_, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: blobs("2", "3"), Messages: []state.Message{{ID: "m"}}, End: true})
 	if err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("told without memory: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestRedisSilent(t *testing.T) {
 	}
 	start := time.Now()
 	for range 2 {
-		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("1")}); err == nil {
+		if _, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: blobs("1")}); err == nil {
 			t.Error("a silent server was told")
 		}
 	}
@@ -198,13 +198,16 @@ func TestRedisSilent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := s.Append(ctx, run, state.RunUpdate{Events: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Append(ctx, run, state.AppendBatch{Events: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("who does not wait for long: %v", err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("1")}); return err })
+	eventually(t, func() error {
+		_, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: blobs("1")})
+		return err
+	})
 	tell(t, s, run, "2")
 	for want := range 2 {
 		if got := receive(t, places); got != int64(want)+1 {
@@ -325,7 +328,7 @@ func TestRedisKilledServer(t *testing.T) {
 		begin(t, s, run, "u")
 		telling.Go(func() {
 			for n := 0; n < events; n += 2 {
-				next := state.RunUpdate{Events: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), End: n+2 == events}
+				next := state.AppendBatch{Events: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), End: n+2 == events}
 				for again := time.Duration(0); ; again = 10 * time.Millisecond {
 					receive(t, time.After(again))
 					_, _, err := s.Append(t.Context(), run, next)

@@ -54,10 +54,10 @@ func TestRedisTwo(t *testing.T) {
 			}
 		}
 	}
-	if _, canceled, err := one.Append(t.Context(), runs[1], state.RunUpdate{Events: blobs("x")}); !canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), runs[1], state.AppendBatch{Events: blobs("x")}); !canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
-	if _, canceled, err := one.Append(t.Context(), run, state.RunUpdate{Events: blobs("x")}); canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), run, state.AppendBatch{Events: blobs("x")}); canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
 	a, err := one.Secret(t.Context())

@@ -129,7 +129,7 @@ func TestRedisForgets(t *testing.T) {
 		if err := s.Cancel(t.Context(), run); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("3"), Messages: []state.Message{{ID: "n", At: noon}}, End: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: blobs("3"), Messages: []state.Message{{ID: "n", At: noon}}, End: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -73,7 +73,7 @@ func (ls *appendLocks) release(run state.RunRef, l *runAppendLock) {
 
 // retryToken returns the token of the run's last Append if the outcome of that call is unknown and
 // update repeats the call. Otherwise, it returns "". In both cases, it clears the token.
-func (l *runAppendLock) retryToken(update state.RunUpdate) (token string) {
+func (l *runAppendLock) retryToken(update state.AppendBatch) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
 	}
@@ -83,12 +83,12 @@ func (l *runAppendLock) retryToken(update state.RunUpdate) (token string) {
 
 // setUncertain records that an Append failed although the server may have executed it. The call was
 // sent with the given token to add update.
-func (l *runAppendLock) setUncertain(token string, update state.RunUpdate) {
+func (l *runAppendLock) setUncertain(token string, update state.AppendBatch) {
 	l.token, l.hash = token, updateHash(update)
 }
 
 // updateHash returns a SHA-256 hash of the contents of update. Equal updates have equal hashes.
-func updateHash(update state.RunUpdate) (s [sha256.Size]byte) {
+func updateHash(update state.AppendBatch) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte
 	for _, d := range update.Events {

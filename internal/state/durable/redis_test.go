@@ -149,7 +149,7 @@ func begin(t testing.TB, s state.Store, run state.RunRef, owner string, said ...
 
 func tell(t testing.TB, s state.Store, run state.RunRef, data ...string) int64 {
 	t.Helper()
-	first, _, err := s.Append(context.Background(), run, state.RunUpdate{Events: blobs(data...)})
+	first, _, err := s.Append(context.Background(), run, state.AppendBatch{Events: blobs(data...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func tell(t testing.TB, s state.Store, run state.RunRef, data ...string) int64 {
 
 func end(t testing.TB, s state.Store, run state.RunRef) {
 	t.Helper()
-	if _, _, err := s.Append(context.Background(), run, state.RunUpdate{End: true}); err != nil {
+	if _, _, err := s.Append(context.Background(), run, state.AppendBatch{End: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -276,7 +276,7 @@ func TestRedisRuns(t *testing.T) {
 	if entries, over, err := s.EventsAfter(t.Context(), b, 0, 1); len(entries) != 1 || !over || err != nil {
 		t.Errorf("one event of a run that has one: %v %v %v", entries, over, err)
 	}
-	if _, _, err := s.Append(t.Context(), b, state.RunUpdate{End: true}); !errors.Is(err, state.ErrNotFound) {
+	if _, _, err := s.Append(t.Context(), b, state.AppendBatch{End: true}); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("appended to an ended run: %v", err)
 	}
 	got, err := s.Thread(t.Context(), "t:1")

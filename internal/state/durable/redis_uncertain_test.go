@@ -130,7 +130,7 @@ func TestRedisLostAnswers(t *testing.T) {
 			tries := 0
 			eventually(t, func() (err error) {
 				tries++
-				first, _, err = s.Append(t.Context(), run, state.RunUpdate{Events: blobs("MARK", "2"), Messages: []state.Message{{ID: "n"}}})
+				first, _, err = s.Append(t.Context(), run, state.AppendBatch{Events: blobs("MARK", "2"), Messages: []state.Message{{ID: "n"}}})
 				return err
 			})
 			if want := 1 + times/3; tries != want {
@@ -141,7 +141,7 @@ func TestRedisLostAnswers(t *testing.T) {
 			}
 			c.cut(appendScript.Hash(), times)
 			eventually(t, func() error {
-				_, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: blobs("end"), End: true})
+				_, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: blobs("end"), End: true})
 				return err
 			})
 			want := fmt.Sprintf("%d:MARK %d:2 %d:MARK %d:2 %d:end over", first, first+1, first+2, first+3, first+4)

@@ -49,7 +49,7 @@ func appendMessages(args []any, messages []state.Message) ([]any, error) {
 	return args, err
 }
 
-func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
+func (s *redisStore) Append(ctx context.Context, run state.RunRef, update state.AppendBatch) (
 	first int64, canceled bool, err error,
 ) {
 	lock, err := s.locks.lock(ctx, run)

@@ -44,7 +44,7 @@ func TestSQLiteFull(t *testing.T) {
 		run := p.run("t", fmt.Sprint(i))
 		all.Go(func() {
 			for {
-				first, _, err := s.Append(t.Context(), run, state.RunUpdate{
+				first, _, err := s.Append(t.Context(), run, state.AppendBatch{
 					Events: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Messages: []state.Message{{ID: "m"}},
 				})
 				if err != nil {
@@ -123,7 +123,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var withdrawn, failed, over, unknown error
 	all.Go(func() {
-		_, _, over = s.Append(t.Context(), b, state.RunUpdate{Events: [][]byte{[]byte("x")}, End: true})
+		_, _, over = s.Append(t.Context(), b, state.AppendBatch{Events: [][]byte{[]byte("x")}, End: true})
 	})
 	all.Go(func() {
 		failed = s.submit(t.Context(), 0, func(d *sqliteWriter) error {
@@ -134,10 +134,10 @@ func TestSQLiteSpoiled(t *testing.T) {
 		})
 	})
 	all.Go(func() {
-		_, _, unknown = s.Append(t.Context(), state.RunRef{Thread: "t", Run: "c"}, state.RunUpdate{End: true})
+		_, _, unknown = s.Append(t.Context(), state.RunRef{Thread: "t", Run: "c"}, state.AppendBatch{End: true})
 	})
 	var gone sync.WaitGroup
-	gone.Go(func() { _, _, withdrawn = s.Append(ctx, a, state.RunUpdate{End: true}) })
+	gone.Go(func() { _, _, withdrawn = s.Append(ctx, a, state.AppendBatch{End: true}) })
 	for len(s.jobs) < 4 {
 		p.thread("t") // a little time passes
 	}

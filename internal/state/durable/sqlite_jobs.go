@@ -111,7 +111,7 @@ func (s *sqliteStore) StartRun(ctx context.Context, b state.StartRunRequest) (st
 	return g, err
 }
 
-func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.RunUpdate) (
+func (s *sqliteStore) Append(ctx context.Context, run state.RunRef, update state.AppendBatch) (
 	first int64, canceled bool, err error,
 ) {
 	messages, size, err := encodeMessages(update.Messages)

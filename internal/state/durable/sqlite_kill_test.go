@@ -73,7 +73,7 @@ func appendRun(t *testing.T, s state.Store, run state.RunRef) {
 	}
 	fmt.Printf("begun %s %s\n", run.Thread, run.Run)
 	for n := 0; n < 12; {
-		var told state.RunUpdate
+		var told state.AppendBatch
 		for range min(1+rand.IntN(4), 12-n) {
 			told.Events = append(told.Events, []byte(fmt.Sprint(n, strings.Repeat(".", rand.IntN(300)))))
 			n++
@@ -86,7 +86,7 @@ func appendRun(t *testing.T, s state.Store, run state.RunRef) {
 		fmt.Printf("told %s %s %d %d\n", run.Thread, run.Run, first, len(told.Events))
 	}
 	if rand.IntN(3) > 0 {
-		if _, _, err := s.Append(t.Context(), run, state.RunUpdate{End: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, state.AppendBatch{End: true}); err != nil {
 			t.Error(err)
 			return
 		}

@@ -42,7 +42,7 @@ func TestSQLiteReopen(t *testing.T) {
 	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("u", "\x00over")
 	p.tell(a, "1", "2")
 	p.tell(b, "3")
-	p.told(over, state.RunUpdate{Events: [][]byte{[]byte("1")}, Messages: []state.Message{{ID: "m", At: day(0)}}, End: true})
+	p.told(over, state.AppendBatch{Events: [][]byte{[]byte("1")}, Messages: []state.Message{{ID: "m", At: day(0)}}, End: true})
 	p.cancel(b)
 	was := p.thread("t")
 	secret, _ := p.s.Secret(t.Context())
@@ -73,7 +73,7 @@ func TestSQLiteReopen(t *testing.T) {
 	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%q are nobody's again (%v)", runs, err)
 	}
-	if first, canceled := p.told(b, state.RunUpdate{Events: [][]byte{[]byte("4")}, End: true}); first != 4 || !canceled {
+	if first, canceled := p.told(b, state.AppendBatch{Events: [][]byte{[]byte("4")}, End: true}); first != 4 || !canceled {
 		t.Errorf("it went on at %d, to be stopped: %v", first, canceled)
 	}
 	p.tell(c, "5")
@@ -199,7 +199,7 @@ func TestSQLiteClosed(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for {
-				if _, _, err := s.Append(t.Context(), run, state.RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
+				if _, _, err := s.Append(t.Context(), run, state.AppendBatch{Events: [][]byte{[]byte("x")}}); err != nil {
 					told <- err
 					return
 				}
