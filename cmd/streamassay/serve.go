@@ -78,7 +78,7 @@ use), 5 internal error.`,
 		}},
 		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
-			f.StringVar(&s.basePath, "base", "", "`PATH` path below which everything is served (e.g. /v1/bots/b1)")
+			f.StringVar(&s.basePath, "base", "", "`PATH` path below which the dialects are served (e.g. /v1/bots/b1); /healthz, /readyz and /metrics stay at the root")
 			f.StringVar(&s.publicURL, "public-url", "",
 				"`URL` at which clients reach the server through a proxy: scheme, host and, if the proxy removes one, "+
 					"path prefix; used in links")

@@ -64,8 +64,15 @@ func (s *serveOptions) openBackends(
 	if err != nil {
 		return b, s.backends.state.usageError(err)
 	}
-	b.cfg.Files, err = s.backends.files.open(ctx, settings)
-	return b, err
+	if b.cfg.Files, err = s.backends.files.open(ctx, settings); err != nil {
+		return b, err
+	}
+	within, cancel := context.WithTimeout(ctx, maxCheckTime)
+	defer cancel()
+	if err := b.cfg.Files.Ping(within); err != nil { // such as a missing bucket or a wrong key
+		return b, s.backends.files.usageError(fmt.Errorf("a test file cannot be stored: %w", err))
+	}
+	return b, nil
 }
 
 // closeStore closes the store of runs if it is open, and returns the error from closing it. It must

@@ -21,7 +21,8 @@ type limitFlags struct {
 // to their default values.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	*l = limitFlags{Limits: reference.DefaultLimits(), header: 64 << 10, idle: 2 * time.Minute}
-	flags.Var(sizeValue(&l.header), "max-header", "maximum size of the headers of a request; larger: status 431")
+	flags.Var(sizeValue(&l.header), "max-header",
+		"maximum size of the headers of a request; larger by more than 4KiB: status 431")
 	flags.Var(sizeValue(&l.RequestBytes), "max-body",
 		"maximum size of the body of a request, file uploads excepted; larger: status 413")
 	flags.Var(sizeValue(&l.EventBytes), "max-event", "maximum size of one event as sent; a run that exceeds it fails")

@@ -3,6 +3,7 @@ package identity
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -102,25 +103,39 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 			claims, ok = now.verify(token)
 		}
 	}
-	if !ok || !k.isValid(claims) {
+	err := errNoKey
+	if ok {
+		err = k.checkClaims(claims)
+	}
+	if err != nil {
+		k.cfg.Log.Debug("a token was refused", "err", err)
 		return "", false
 	}
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable. The token must have an expiry time
-// and be valid now, have the issuer and the audience that k.cfg requires, and have a subject that
-// can be the name of a user. isValid does not verify the signature; see keySet.verify.
-func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
+var (
+	errNoKey    = errors.New("it is not a JWT, or none of the keys verifies its signature")
+	errNoExpiry = errors.New("it has no expiry time (exp)")
+	errNoUser   = errors.New("its subject (sub) is missing or cannot be the name of a user")
+)
+
+// checkClaims returns nil if the claims of a token are acceptable. The token must have an expiry
+// time and be valid now, have the issuer and the audience that k.cfg requires, and have a subject
+// that can be the name of a user. checkClaims does not verify the signature; see keySet.verify.
+func (k *JWTAuthenticator) checkClaims(c jwt.Claims) error {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {
 		want.AnyAudience = jwt.Audience{k.cfg.Audience}
 	}
 	name := c.Subject
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return false
+		return errNoUser
 	}
-	return c.Expiry != nil && c.ValidateWithLeeway(want, clockSkew) == nil
+	if c.Expiry == nil {
+		return errNoExpiry
+	}
+	return c.ValidateWithLeeway(want, clockSkew)
 }
 
 // refresh reads the keys again, unless the last attempt to read them was less than

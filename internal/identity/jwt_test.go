@@ -181,6 +181,33 @@ func tokenWithKey(t *testing.T, key *ecdsa.PrivateKey) string {
 	return must(must(signer.Sign(must(json.Marshal(claims(nil))))).CompactSerialize())
 }
 
+// TestRefusedTokenReasons checks that the log says why a token is refused, and does not show the
+// token.
+func TestRefusedTokenReasons(t *testing.T) {
+	var log bytes.Buffer
+	keys := opened(t, writeKeySet(t, publicKeys), JWTConfig{
+		Issuer: "https://id.example",
+		Log:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	for _, c := range []struct {
+		token, want string
+	}{
+		{"nonsense", "none of the keys"},
+		{signed(t, ecKey, jose.ES256, "ec", claims(map[string]any{"exp": nil})), "no expiry time"},
+		{signed(t, ecKey, jose.ES256, "ec", claims(map[string]any{"exp": noon.Add(-time.Hour).Unix()})), "expired"},
+		{signed(t, ecKey, jose.ES256, "ec", claims(map[string]any{"sub": ""})), "subject (sub)"},
+		{signed(t, ecKey, jose.ES256, "ec", claims(map[string]any{"iss": "https://other.example"})), "issuer"},
+	} {
+		log.Reset()
+		if user, ok := keys.Authenticate(t.Context(), c.token); ok {
+			t.Errorf("token without %q is accepted for %q", c.want, user)
+		}
+		if got := log.String(); !strings.Contains(got, c.want) || strings.Contains(got, c.token) {
+			t.Errorf("log = %q, want it to contain %q and not the token", got, c.want)
+		}
+	}
+}
+
 func TestBadSets(t *testing.T) {
 	dir := t.TempDir()
 	small := `{"kty":"RSA","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 128)) + `"}`

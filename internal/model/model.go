@@ -49,6 +49,9 @@ func New(cfg Config) (reference.Agent, error) {
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("invalid base URL of the model, want http(s)://HOST/PATH") // it may contain a password
+	case base.User != nil || base.RawQuery != "" || base.Fragment != "":
+		return nil, errors.New("invalid base URL of the model, want no user, query or fragment " +
+			"(the key is configured separately)")
 	case cfg.Model == "":
 		return nil, errors.New("missing name of the model")
 	}
@@ -68,6 +71,9 @@ func New(cfg Config) (reference.Agent, error) {
 func (m *upstreamModel) respond(ctx context.Context, turn reference.Turn, e *reference.EventEmitter) {
 	r := &modelRun{upstreamModel: m, EventEmitter: e, ctx: ctx, turn: turn, remainingBytes: maxBytes}
 	if f, ok := errors.AsType[*runError](r.askUntilDone()); ok { // for other errors, the events are not consumed
+		if f == errTruncated { // other failures of the model's server are logged where they are noticed
+			m.Log.Warn("the model's response was truncated", "model", m.Model)
+		}
 		r.Fail(f.text, f.code)
 	}
 }
