@@ -92,7 +92,7 @@ func TestServeBadFlags(t *testing.T) {
 		{"--files dir:", "--files dir:", "dir:PATH"},
 		{"--files s3:bucket", "--files s3:bucket", "s3://BUCKET"},
 		{"--files dir:users", "--files dir:users", "want a directory"},
-		{"--files s3://b?endpoint=http://127.0.0.1:1&region=r", "--files s3://b", "is the server running"},
+		{"--files s3://b?endpoint=http://127.0.0.1:1&region=r", "--files s3://b", "s3://b?…: "},
 		{"--agent openai:http://127.0.0.1:1/v1?key=s3cr3t --model m", "--agent openai:http://127.0.0.1:1/v1", "no user, query or fragment"},
 		{"--agent openai:http://u:s3cr3t@127.0.0.1:1/v1 --model m", "--agent openai:http://", "no user, query or fragment"},
 		{"--speech deaf", "--speech deaf", "exec:COMMAND"},
