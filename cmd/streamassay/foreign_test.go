@@ -42,7 +42,7 @@ type way struct {
 var foreigners = []foreigner{
 	{file: "agkit.py", dialect: "agkit@0.0.10", variants: []string{"busy", "kept-at-end", "waits"}, ways: []way{
 		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^got 50000 bytes of text; expected at least 100000 bytes$`},
-		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^run completed successfully; expected it to fail after some content$`, also: "agkit.error.visible"},
+		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^got no event that reports a failure; expected it to fail after some content$`, also: "agkit.error.visible"},
 		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^server returned a result for call "call-\w+" of the client tool paint; `},
 		// Data that is not JSON has not the content that the prompt asks for either.
 		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^arguments of call .* are "{'city': 'Paris'`,

@@ -22,7 +22,7 @@ stream, a response with such a status reports the failure, too.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
-				"the prompt asked the run to fail, but it completed successfully; expected an error event or a connection closed before the end of the response")
+				"the prompt asked the run to fail, but no event reports a failure; expected an error event or a connection closed before the end of the response")
 		}
 	}),
 }
