@@ -2,6 +2,7 @@ package suites
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -356,10 +357,22 @@ func (t *Conversation) elicit(replyTemplate string) (e spec.Event, ok bool) {
 	switch template, request := t.elicitingRequest(replyTemplate); {
 	case template != "attach":
 		t.SendAndRead(template, request)
-	case !t.canSend(template) || !t.SendTemplate(template, request):
+	case !t.canSend(template) || !t.SendTemplate(template, request) && !t.uploadAfterRun(template, request):
 		return spec.Event{}, false
 	}
 	return t.replyEvent(replyTemplate)
+}
+
+// uploadAfterRun sends a prompt in the current thread and then repeats the upload that the server
+// has refused, built from the template and e, because the server may require that the thread
+// exists. It reports whether the server accepted the upload. It sends nothing if the status of the
+// refusal was neither 403 nor 404.
+func (t *Conversation) uploadAfterRun(template string, e spec.Event) bool {
+	if status := t.lastStatus(); status != http.StatusForbidden && status != http.StatusNotFound {
+		return false
+	}
+	t.SendAndRead("prompt", t.PromptEvent("text", "before an upload"))
+	return t.SendTemplate(template, e)
 }
 
 // elicitingRequest returns the template and the event from which [Conversation.elicit] builds a

@@ -14,8 +14,9 @@ var AcceptsAsDocumented = &spec.Check{
 	ID: "accept.as-documented", ReadsDocument: true,
 	Doc: `a valid request is accepted
 
-A request exercises the requirements to which the document assigns its members. A refusal counts
-against those of them that no accepted request exercised. If there are none, it counts against the
+A request exercises the requirements to which the document assigns its members. If one of them says
+that the server only should accept a result of a client tool or an answer to an interrupt, the
+refusal of such a request counts against it. Any other refusal counts against those of them that no accepted request exercised. If there are none, it counts against the
 requirement on the single form that distinguishes the request from the accepted ones, such as null
 for a member or its value, or on the single requirement that does so. If there is no such difference, it counts
 against the requirement on the operation.
@@ -23,8 +24,8 @@ against the requirement on the operation.
 A truncated response fails the check, too, if the dialect has no terminal event and the prompt does
 not ask for a failure.
 
-A request is not judged while another run of its thread may be active or waits for input. Nor is a
-request with a link that the server did not issue in this conversation, a request for a file that
+A request is not judged while another run of its thread may be active or waits for input, except a
+request to cancel a run that must be active because its prompt sets a duration. Nor is a request with a link that the server did not issue in this conversation, a request for a file that
 was not uploaded in it, or a request with an Expect field that is refused with status 417. An event
 that refuses the run may mean that the thread is busy. It counts against the requirement on the
 operation only if the thread had been idle for 200 ms.`,
@@ -32,7 +33,7 @@ operation only if the thread had been idle for 200 ms.`,
 		requests := validRequestsOf(p)
 		p.AtEnd(func() {
 			for _, x := range requests.refused {
-				what, blamed := requests.blame(x)
+				what, blamed := requests.blame(p, x)
 				for _, requirement := range blamed {
 					x.request.Requirement = requirement
 					p.Judge(x.request, false, "%s: %v; expected a success", what, x)
@@ -66,8 +67,8 @@ func (x exchange) mustBeAccepted() bool {
 	if !x.request.Valid() || x.request.Operation == "" || x.request.Header == nil {
 		return false
 	}
-	refusesExpectation := x.status() == 417 && x.request.Header.Has("Expect") // RFC 9110 section 15.5.18
-	isBusy := x.threadBusy && !(x.isCancel() && x.acceptedBefore)             // a run can be canceled while it is active
+	refusesExpectation := x.status() == 417 && x.request.Header.Has("Expect")      // RFC 9110 section 15.5.18
+	isBusy := x.threadBusy && !(x.isCancel() && (x.acceptedBefore || x.runActive)) // an active run can be canceled
 	return x.isComplete() || !x.unverifiable && !isBusy && !refusesExpectation
 }
 
@@ -76,6 +77,7 @@ type validRequests struct {
 	accepted  []exchange      // those whose request was accepted
 	refused   []exchange      // those whose request was refused; isExcused returns false for them
 	exercised map[string]bool // by requirement id: whether an accepted request exercised the requirement
+	byPrompts map[string]bool // the same, but only for requests that are not replies; see [exchange.isReply]
 	// stats returns, for each operation, statistics about the requests in accepted. It must not be
 	// called before the end of the conversation.
 	stats func() requestStatsByOperation
@@ -85,7 +87,7 @@ type validRequests struct {
 // they must not modify it. It is updated as the conversation goes on.
 func validRequestsOf(p *spec.Pass) *validRequests {
 	return spec.Shared(p, "valid requests", func() (*validRequests, func(spec.Event)) {
-		v := &validRequests{exercised: map[string]bool{}}
+		v := &validRequests{exercised: map[string]bool{}, byPrompts: map[string]bool{}}
 		v.stats = sync.OnceValue(func() requestStatsByOperation { return newAcceptedRequestStats(v.accepted) })
 		return v, eachExchange(func(*spec.Pass) func(exchange) { return v.observe })(p)
 	})
@@ -101,6 +103,7 @@ func (v *validRequests) observe(x exchange) {
 		v.accepted = append(v.accepted, x)
 		for _, requirement := range x.request.Exercised {
 			v.exercised[requirement] = true
+			v.byPrompts[requirement] = v.byPrompts[requirement] || !x.isReply()
 		}
 	case x.isCutOff() && x.requiresCompleteBody(): // judged as truncated
 	case x.refusedInBand || x.status()/100 == 4 && !x.isExcused(): // a 5xx is not a refusal
@@ -108,13 +111,39 @@ func (v *validRequests) observe(x exchange) {
 	}
 }
 
+// isReply reports whether the request of x has the result of a client tool, or the answer to an
+// interrupt.
+func (x exchange) isReply() bool {
+	return len(x.request.PartsOf(spec.InputToolResult))+len(x.request.PartsOf(spec.InputResume)) > 0
+}
+
+// replyRequirement returns the id of the requirement on the reply in x, if it is not a MUST:
+// whatever the reason for a refusal is, the server need not accept such a reply. It returns "" if
+// the request is not a reply, or if the server must accept it.
+func (v *validRequests) replyRequirement(p *spec.Pass, x exchange) string {
+	if !x.isReply() {
+		return ""
+	}
+	i := slices.IndexFunc(x.request.Exercised, func(requirement string) bool {
+		return p.Judges(requirement) && p.Level(requirement) != spec.Must && !v.byPrompts[requirement]
+	})
+	if i < 0 {
+		return ""
+	}
+	return x.request.Exercised[i]
+}
+
 // blame returns the ids of the requirements that the refusal in x counts against. There are none
 // if the refusal proves nothing; see [exchange.mayBeBusy]. The result what describes the request
-// in the message of a finding, such as "valid request".
+// in the message of a finding, such as "valid request". The pass p is that of the check
+// AcceptsAsDocumented, or of one that only counts the requirements.
 //
 // The exchange x must be one of v.refused. The method must not be called before the end of the
 // conversation.
-func (v *validRequests) blame(x exchange) (what string, requirements []string) {
+func (v *validRequests) blame(p *spec.Pass, x exchange) (what string, requirements []string) {
+	if requirement := v.replyRequirement(p, x); requirement != "" {
+		return "valid request", []string{requirement}
+	}
 	requirements = slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
 		return v.exercised[requirement] || x.mayBeBusy(requirement)
 	})

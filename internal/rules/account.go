@@ -124,6 +124,9 @@ type exchangeTracker struct {
 	// thread, measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
+	// ownThreads contains the threads in which the server accepted a run of the user.
+	ownThreads map[userThreadKey]bool
+	timedRuns  map[userRunKey]timedRun // runs whose prompt sets a duration
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
 	// order.
 	refusedCancels []spec.Event
@@ -138,6 +141,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 			asked: answerableItems{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
 			runOperations: map[runOperationKey]bool{}, operations: map[userOperationKey]bool{},
 			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
+			ownThreads: map[userThreadKey]bool{}, timedRuns: map[userRunKey]timedRun{},
 		}
 		return a, a.observe
 	})
@@ -158,6 +162,9 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	case e.IsFrame():
 		x.observeFrame(e)
 		a.asked.record(x.request, e)
+		if e.Kind == spec.MessageDelta {
+			a.recordContent(e)
+		}
 	case e.Kind == spec.BodyEnd:
 		x.bodyEnd = e
 		if a.ended = x.status() != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
@@ -166,6 +173,8 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			x.threadBusy = a.running.mayRefuse(x.request)
 			x.acceptedBefore = a.runOperations[runOperationOf(x.request)]
 			x.knownUser = x.request.Facts().Scripted && a.operations[operationOf(x.request)]
+			x.ownThread = a.ownThreads[threadOf(x.request)]
+			x.runActive = a.isActiveDuring(*x)
 			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
 			}
@@ -193,6 +202,31 @@ func (a *exchangeTracker) observe(e spec.Event) {
 func (a *exchangeTracker) recordCancel(request spec.Event) {
 	a.cancels = append(a.cancels, request)
 	a.running.recordCancel(request)
+	delete(a.timedRuns, userRunKey{threadOf(request), request.Run})
+}
+
+// A timedRun is a run whose prompt sets a minimum duration; see [scriptedDuration]. The times are
+// measured from the start of the conversation.
+type timedRun struct {
+	midpoint  time.Duration // when half of the duration had passed since the request for the run
+	contentAt time.Duration // arrival of the first content; 0 if there was none
+}
+
+// recordContent records that e, an event of the current stream, shows that the run has started.
+func (a *exchangeTracker) recordContent(e spec.Event) {
+	key := userRunKey{threadOf(a.current.request), a.current.request.Run}
+	if run, ok := a.timedRuns[key]; ok && run.contentAt == 0 {
+		run.contentAt = e.At
+		a.timedRuns[key] = run
+	}
+}
+
+// isActiveDuring reports whether the run that x names was certainly active while the server
+// responded to x: some of its content had arrived before x, and the response to x ended in the
+// first half of the time that the run must last.
+func (a *exchangeTracker) isActiveDuring(x exchange) bool {
+	run, ok := a.timedRuns[userRunKey{threadOf(x.request), x.request.Run}]
+	return ok && run.contentAt > 0 && run.contentAt < x.request.At && x.bodyEnd.At < run.midpoint
 }
 
 // recordAccepted updates a.runOperations, a.idleSince, a.runs and a.unread to reflect the exchange x,
@@ -210,9 +244,15 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 	thread := threadOf(x.request)
 	a.idleSince[thread] = max(a.idleSince[thread], x.bodyEnd.At) // exchanges may overlap
+	if isRunRequest(x.request) {
+		a.ownThreads[thread] = true
+	}
 	run := userRunKey{thread, x.request.Run}
 	switch {
 	case isRunRequest(x.request) && x.request.Run != "":
+		if minimum, ok := scriptedDuration(x.request); ok && !x.request.IsStream() {
+			a.timedRuns[run] = timedRun{midpoint: x.request.At + minimum/2}
+		}
 		a.runs[x.request.Run] = true
 		if !x.request.IsStream() { // otherwise the response is the stream
 			a.unread[run] = x.bodyEnd.At

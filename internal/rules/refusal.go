@@ -40,6 +40,8 @@ type exchange struct {
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
 	acceptedBefore bool       // a request with the same key was accepted before; see [runOperationOf]
 	knownUser      bool       // the operation accepted an earlier request of the same user; only in test runs
+	ownThread      bool       // the server accepted a run of the same user in the thread
+	runActive      bool       // the run that the request names was active; see [exchangeTracker.isActiveDuring]
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
 	// if there was none, and in recordings without times.
@@ -377,10 +379,17 @@ func isRequestIndependentStatus(status int) bool {
 //
 // Status 413 is excused for a run request of more than unlimitedBytes.
 //
+// A request to cancel a run that is certainly active is not excused; see
+// [exchangeTracker.isActiveDuring]. Status 403 is not excused in a test run if the server accepted
+// an earlier request of the same user for the same operation, and a run of the user in the thread.
+//
 // Status 401 is not excused in a test run if the server has accepted an earlier request of the same
 // user for the same operation. The credentials are then valid.
 func (x exchange) isExcused() bool {
-	if x.status() == 401 && x.knownUser {
+	switch {
+	case x.status() == 401 && x.knownUser, x.status() == 403 && x.knownUser && x.ownThread:
+		return false
+	case x.isCancel() && x.runActive && !isRequestIndependentStatus(x.status()):
 		return false
 	}
 	if x.status() == 413 {

@@ -171,3 +171,22 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusedReplies checks that the refusal of an answer to an interrupt counts against the SHOULD
+// on such answers, even if the request is the first of the conversation that offers a tool.
+func TestRefusedReplies(t *testing.T) {
+	const resume = "POST /send-message HTTP/1.1\nAccept: text/event-stream\nContent-Type: application/json\n\n" +
+		`{"conversationId":"c","resume":{"interruptId":"i","payload":"yes"},"tools":[{"name":"paint","description":"","parameters":"{}"}]}` + "\n"
+	const interrupt = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" +
+		`data: {"type":"interrupt","id":"i","payload":"go on?"}` + "\n\ndata: [DONE]\n\n"
+	const refusal = "HTTP/1.1 422 Unprocessable Entity\nContent-Type: application/json\n\n" + `{"detail":"no"}` + "\n"
+	verdicts := verdictsByRequirement(t, "\ndialect: agkit@0.0.10\n-- 1.request --\n"+agkitAsk+"-- 1.response --\n"+interrupt+
+		"-- 2.request --\n"+resume+"-- 2.response --\n"+refusal)
+	for requirement, want := range map[string]spec.Verdict{
+		"agkit.resume.accepted": spec.Warned, "agkit.client-tool.parameters-string": spec.Silent,
+	} {
+		if got := verdicts[requirement]; got != want {
+			t.Errorf("%s: %v, want %v", requirement, got, want)
+		}
+	}
+}

@@ -42,7 +42,7 @@ request was not recorded; and a response for which the client did not wait.`,
 		isLeft := map[int]bool{} // by index of the exchange: refusals that are left to accept.as-documented
 		p.AtEnd(func() {
 			for _, x := range requests.refused {
-				if _, blamed := requests.blame(x); len(blamed) == 0 && isLeft[x.request.Exchange] {
+				if _, blamed := requests.blame(p, x); len(blamed) == 0 && isLeft[x.request.Exchange] {
 					responses.add(p, x.request, x.response)
 				}
 			}

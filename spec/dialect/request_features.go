@@ -170,10 +170,13 @@ const maxFeatureValue = 64
 
 // addValue adds a feature with IsValue (see [spec.RequestFeature]) for the documented member m, whose
 // value is v, at the given location in the body. It does so if v is a short text, a number or a
-// boolean, the document does not list the allowed values, and the value has no meaning that other
-// checks judge (x-slot). The argument own is as in visitObject.
+// boolean, the document does not list the allowed values, the value has no meaning that other checks
+// judge (x-slot), and it is not in a list, as the values in messages are. The argument own is as in
+// visitObject.
 func (c *requestFeatureCollector) addValue(m documentedMember, v any, at []string, own string) {
-	if n := m.schema.deref(); n.get("x-slot").exists() || v == nil || len(n.allowedValues()) > 0 || !isScalar(v) {
+	isIndex := func(token string) bool { _, err := strconv.Atoi(token); return err == nil }
+	if n := m.schema.deref(); n.get("x-slot").exists() || v == nil || len(n.allowedValues()) > 0 || !isScalar(v) ||
+		slices.ContainsFunc(at, isIndex) {
 		return
 	}
 	text, err := json.Marshal(v)
