@@ -2,6 +2,7 @@ package suites
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -381,7 +382,9 @@ func (t *Conversation) uploadAfterRun(template string, e spec.Event) bool {
 func (t *Conversation) elicitingRequest(replyTemplate string) (template string, e spec.Event) {
 	switch plainReplyTemplate(replyTemplate) {
 	case "resume", "resume-cancelled":
-		return "prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`)
+		// A server that repeats an earlier interrupt must not go unnoticed.
+		question := fmt.Sprintf(`{"question":"Delete %d files?","steps":["a","b"]}`, 3+t.exchangeCount())
+		return "prompt", t.PromptEvent("interrupt", question)
 	case "sign", "uploaded":
 		return "attach", spec.Event{}
 	}

@@ -41,7 +41,7 @@ func (r *Report) Merge(document []byte) error {
 		switch {
 		case isTitle:
 			section, check = title, ""
-		case section == "Which" && !isItem && line != "":
+		case section == killsTitle && !isItem && line != "":
 			check = line
 		case !isItem || isRun[mutant] || !exists:
 		case section == "Survivors" || section == "Over-kills":
@@ -49,7 +49,7 @@ func (r *Report) Merge(document []byte) error {
 				mutant, strings.ToLower(section))
 		case section == "Equivalent to the correct server":
 			outcomeOf(mutant, dialect).IsEquivalent = true
-		case section == "Which":
+		case section == killsTitle:
 			for dialect := range strings.SplitSeq(about, ", ") {
 				o := outcomeOf(mutant, dialect)
 				o.KilledBy = append(o.KilledBy, check)

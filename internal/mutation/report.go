@@ -169,9 +169,12 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 	}
 }
 
+// killsTitle is the title of the section that [Report.writeKills] writes and [Report.Merge] reads.
+const killsTitle = "Mutants that each check killed"
+
 // writeKills appends to b a section that lists, for each check, the mutants that the check killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
-	fmt.Fprint(b, "\n## Mutants that each check killed\n")
+	fmt.Fprintf(b, "\n## %s\n", killsTitle)
 	for _, c := range rules.About(spec.Server) {
 		fmt.Fprintf(b, "\n%s\n\n", c.ID)
 		for _, k := range r.killsBy(c.ID) {

@@ -50,10 +50,10 @@ func failsBeforeStream(request, response spec.Event) bool {
 		slices.ContainsFunc(request.Facts().Promised.FailureStatus, fits)
 }
 
-// stackTracePattern matches text that is typical of the stack traces of Python, Java, JavaScript or
-// Go.
+// stackTracePattern matches text that is typical of the stack traces of Python, Java, JavaScript,
+// .NET or Go.
 var stackTracePattern = regexp.MustCompile(
-	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
+	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t| {3,4})at |goroutine \d+ \[`)
 
 // NoStackTrace judges whether error responses, and events of streams that report a failure, are
 // free of stack traces, which would reveal internals of the server.
