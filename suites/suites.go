@@ -360,7 +360,7 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 // detectScripted reports whether the agent follows the test prompts of docs/prompts.md. It returns
 // false if the prompts are [NaturalPrompts] or the target lacks the capability "scripted", and true
 // if the target claims that capability. Otherwise, it sends a test prompt that asks for a random
-// word, and reports whether the reply is exactly that word.
+// word, and reports whether the reply is that word; see repeatsOnly.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -375,13 +375,31 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 		return false
 	}
 	defer conv.releaseMemory()
-	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
+	word := fmt.Sprintf("probe-%x", conv.rng.Uint32())
+	conv.SendAndRead("prompt", spec.Event{Text: "conformance:text " + word})
 	trace := conv.finalTrace()
 	trace.Scripted = true
 	plan := spec.Plan{PlannedChecks: []spec.PlannedCheck{
 		{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}},
 	}}
-	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
+	if spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed {
+		return true
+	}
+	var reply strings.Builder
+	for e := range t.Dialect.Events(trace) {
+		if e.Kind == spec.MessageDelta || e.Kind == spec.ContentEnd {
+			reply.WriteString(e.Text)
+		}
+	}
+	return repeatsOnly(reply.String(), word)
+}
+
+// repeatsOnly reports whether reply is word followed only by a part of word, or by nothing. So is
+// the reply of an agent that follows the test prompts, but whose server, for example, sends a
+// completed text that differs from the deltas. An agent that talks about the prompt says more.
+func repeatsOnly(reply, word string) bool {
+	rest, ok := strings.CutPrefix(reply, word)
+	return ok && strings.Contains(word, rest)
 }
 
 // HasPlannedChecks reports whether t.Only and t.Skip select anything to test: a scenario with at
