@@ -148,7 +148,7 @@ func matchesPath(pattern, requested string) bool {
 
 // selectEntries returns references to the exchanges that match f, sorted by id. It ignores the
 // fields Offset and Limit of f.
-func (j *Journal) selectEntries(f Filter) (all []entryRef) {
+func (j *Journal) selectEntries(f Filter) (all []exchangeHandle) {
 	for _, r := range j.entryRefs() {
 		if !r.lock() {
 			continue
@@ -179,7 +179,7 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 }
 
 // page returns the subslice of all that f.Offset and f.Limit select.
-func (f Filter) page(all []entryRef) []entryRef {
+func (f Filter) page(all []exchangeHandle) []exchangeHandle {
 	all = all[min(max(f.Offset, 0), len(all)):]
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
@@ -189,7 +189,7 @@ func (f Filter) page(all []entryRef) []entryRef {
 
 // record returns a snapshot of the exchange to which r refers, with its findings. The result ok is
 // false if the exchange was dropped from the journal.
-func (j *Journal) record(r entryRef) (record Record, ok bool) {
+func (j *Journal) record(r exchangeHandle) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
 	}
@@ -203,7 +203,7 @@ func (j *Journal) record(r entryRef) (record Record, ok bool) {
 // exchange with that id.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
-	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int { return cmp.Compare(r.id, id) })
+	i, ok := slices.BinarySearchFunc(refs, id, func(r exchangeHandle, id uint64) int { return cmp.Compare(r.id, id) })
 	if !ok {
 		return record, false
 	}

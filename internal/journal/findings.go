@@ -51,7 +51,7 @@ func (j *Journal) clientPlan(name string) spec.Plan {
 // evaluate judges the exchange to which r refers. The result is empty if that exchange was dropped.
 // The result for an exchange that has ended is computed once and then kept, because it may depend
 // on earlier exchanges, which may be dropped later.
-func (j *Journal) evaluate(r entryRef) (v exchangeEvaluation) {
+func (j *Journal) evaluate(r exchangeHandle) (v exchangeEvaluation) {
 	if !r.lock() {
 		return v
 	}

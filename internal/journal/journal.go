@@ -137,16 +137,16 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An entryRef refers to an exchange. After the exchange is dropped, the memory at exchange may hold
+// An exchangeHandle refers to an exchange. After the exchange is dropped, the memory at exchange may hold
 // another exchange; exchange.id then differs from id.
-type entryRef struct {
+type exchangeHandle struct {
 	exchange *recordedExchange
 	id       uint64
 }
 
 // lock reports whether r.exchange still holds the exchange with the id of r. If it does, lock
 // returns with the lock of r.exchange held, and the caller must release it.
-func (r entryRef) lock() bool {
+func (r exchangeHandle) lock() bool {
 	r.exchange.mu.Lock()
 	if r.exchange.id == r.id {
 		return true
@@ -156,12 +156,12 @@ func (r entryRef) lock() bool {
 }
 
 // entryRefs returns references to the exchanges in the journal, sorted by id.
-func (j *Journal) entryRefs() []entryRef {
+func (j *Journal) entryRefs() []exchangeHandle {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := make([]entryRef, len(j.entries))
+	all := make([]exchangeHandle, len(j.entries))
 	for i, s := range j.entries {
-		all[i] = entryRef{s, s.id} // s.id changes only while j.mu is held
+		all[i] = exchangeHandle{s, s.id} // s.id changes only while j.mu is held
 	}
 	return all
 }

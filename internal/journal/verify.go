@@ -63,7 +63,7 @@ type exchangeMatch struct {
 // summaries of those that match (seen), in the same order, and of the others (near), sorted by the
 // number of mismatches, fewest first. It omits exchanges that were dropped from the journal, and
 // ignores the fields Finding, Offset and Limit of f.
-func matchEntries(entries []entryRef, f Filter) (seen, near []exchangeMatch) {
+func matchEntries(entries []exchangeHandle, f Filter) (seen, near []exchangeMatch) {
 	for _, r := range entries {
 		if !r.lock() {
 			continue

@@ -36,27 +36,27 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// A threadRequestHistory describes the earlier requests about a thread: whether its history was
+// A threadFlags describes the earlier requests about a thread: whether its history was
 // requested, and whether a request to start a run in it was refused.
-type threadRequestHistory struct{ wasRead, wasRefused bool }
+type threadFlags struct{ wasRead, wasRefused bool }
 
 // changeCreatedFlag returns a middleware that changes a flag in replies to requests to start a run,
 // which states whether the thread of the run is new. The new value is isNew(first, known). The
 // argument first is true if no earlier run was accepted in the thread, and known describes the
 // earlier requests about the thread.
-func changeCreatedFlag(isNew func(first bool, known threadRequestHistory) bool) middleware {
+func changeCreatedFlag(isNew func(first bool, known threadFlags) bool) middleware {
 	return func(next dialectHandler) dialectHandler {
 		var mu sync.Mutex
-		had, known := map[string]bool{}, map[string]threadRequestHistory{}
+		had, known := map[string]bool{}, map[string]threadFlags{}
 		return editResponses(func(v parsedRequest, a *completeResponse) {
 			mu.Lock()
 			defer mu.Unlock()
 			thread := v.parsed().Thread
 			switch {
 			case v.isOperation("history"):
-				known[thread] = threadRequestHistory{true, known[thread].wasRefused}
+				known[thread] = threadFlags{true, known[thread].wasRefused}
 			case v.startsRun() && a.status/100 == 4:
-				known[thread] = threadRequestHistory{known[thread].wasRead, true}
+				known[thread] = threadFlags{known[thread].wasRead, true}
 			case v.startsRun():
 				if e, ok := v.decodeReply(a); ok {
 					e.Created = strconv.FormatBool(isNew(!had[thread], known[thread]))
@@ -74,28 +74,28 @@ var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "thread-never-new", Doc: "never reports a run as the first of its thread",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return false }),
+		Middleware: changeCreatedFlag(func(bool, threadFlags) bool { return false }),
 	}, {
 		Name: "thread-not-new-after-history", Doc: "does not report a thread as new if its history was requested",
 		KilledBy:   map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool { return first && !known.wasRead }),
+		Middleware: changeCreatedFlag(func(first bool, known threadFlags) bool { return first && !known.wasRead }),
 	}, {
 		Name: "thread-not-new-after-refusal", Doc: "does not report a thread as new if a prompt was refused in it before the first run",
 		KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(first bool, known threadRequestHistory) bool {
+		Middleware: changeCreatedFlag(func(first bool, known threadFlags) bool {
 			return first && !known.wasRefused
 		}),
 	}, {
 		Name: "thread-always-new", Doc: "reports every run as the first of its thread",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
-		Middleware: changeCreatedFlag(func(bool, threadRequestHistory) bool { return true }),
+		Middleware: changeCreatedFlag(func(bool, threadFlags) bool { return true }),
 	}, {
 		Name: "thread-new-inverted", Doc: "reports a new thread as known and a known one as new",
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
 			"accepted.new-thread":   "run.accepted",
 		},
-		Middleware: changeCreatedFlag(func(first bool, _ threadRequestHistory) bool { return !first }),
+		Middleware: changeCreatedFlag(func(first bool, _ threadFlags) bool { return !first }),
 	}, {
 		Name: "thread-new-twice", Doc: "reports runs as the first of their thread if they begin while the first one is being accepted",
 		KilledBy:   map[string]string{"accepted.known-thread": "run.accepted"},
