@@ -184,8 +184,8 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 }
 
 // setParam sets a trigger or a parameter of u to v. If key is one of u.Fault.Triggers, v becomes
-// the trigger; setParam returns an error if u has a trigger already. Any other key must be the name of
-// a parameter of the fault; v replaces an earlier value of it.
+// the trigger; setParam returns an error if u has a trigger already. Any other key must be the name
+// of a parameter of the fault; v replaces an earlier value of it.
 func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v

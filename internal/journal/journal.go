@@ -137,8 +137,8 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// An exchangeHandle refers to an exchange. After the exchange is dropped, the memory at exchange may hold
-// another exchange; exchange.id then differs from id.
+// An exchangeHandle refers to an exchange. After the exchange is dropped, the memory at exchange
+// may hold another exchange; exchange.id then differs from id.
 type exchangeHandle struct {
 	exchange *recordedExchange
 	id       uint64

@@ -112,8 +112,8 @@ func (a requestStatsByOperation) unusualRequirement(request spec.Event) (require
 //
 // If each feature of request occurs in an accepted request, the result is the only feature without
 // which request would have the same features as an accepted request. In this case, only features
-// that state what request has, such as a member, are considered, and not what it lacks. If there are
-// none either, the result is the only feature with IsValue that no accepted request has.
+// that state what request has, such as a member, are considered, and not what it lacks. If there
+// are none either, the result is the only feature with IsValue that no accepted request has.
 //
 // The result is the zero value if there is no such feature, if there are several, or if no request
 // for the operation was accepted.

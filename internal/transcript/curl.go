@@ -93,10 +93,10 @@ func startsWithHead(data []byte) bool {
 }
 
 // finishCurlExchange completes the response of x, an exchange that curl recorded; run describes the
-// call of curl. It derives the framing from the header, and removes the field Content-Encoding if the body appears to
-// be decoded. If the exit code is unknown and the body is shorter than Content-Length, it marks the
-// response as truncated. The notes report a removed field, or a body whose length differs from
-// Content-Length although the response is not marked as truncated.
+// call of curl. It derives the framing from the header, and removes the field Content-Encoding if
+// the body appears to be decoded. If the exit code is unknown and the body is shorter than
+// Content-Length, it marks the response as truncated. The notes report a removed field, or a body
+// whose length differs from Content-Length although the response is not marked as truncated.
 func finishCurlExchange(x *spec.Exchange, run recordedCurlCall) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {

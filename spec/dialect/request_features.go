@@ -17,7 +17,8 @@ import (
 // They concern the encoding of r (see encodingFeatures), its header fields (see fieldFeatures), and
 // its body. Features of the body are members that are absent, null, unknown, long or of an unusual
 // type, and lists with no items or with several. There are also features with IsUsual (see
-// addUsual) and with IsValue (see addValue). The argument v is the decoded body of r, or nil if there is none.
+// addUsual) and with IsValue (see addValue). The argument v is the decoded body of r, or nil if
+// there is none.
 func (d *Dialect) requestFeatures(o *Operation, r spec.Request, v any) []spec.RequestFeature {
 	features := append(encodingFeatures(r), o.fieldFeatures(r)...)
 	if len(o.bodies) == 0 {
@@ -168,11 +169,11 @@ func (c *requestFeatureCollector) addUsual(m documentedMember, v any, own string
 // maxFeatureValue is the maximum length, in bytes, of a value that addValue adds.
 const maxFeatureValue = 64
 
-// addValue adds a feature with IsValue (see [spec.RequestFeature]) for the documented member m, whose
-// value is v, at the given location in the body. It does so if v is a short text, a number or a
-// boolean, the document does not list the allowed values, the value has no meaning that other checks
-// judge (x-slot), and it is not in a list, as the values in messages are. The argument own is as in
-// visitObject.
+// addValue adds a feature with IsValue (see [spec.RequestFeature]) for the documented member m,
+// whose value is v, at the given location in the body. It does so if v is a short text, a number or
+// a boolean, the document does not list the allowed values, the value has no meaning that other
+// checks judge (x-slot), and it is not in a list, as the values in messages are. The argument own
+// is as in visitObject.
 func (c *requestFeatureCollector) addValue(m documentedMember, v any, at []string, own string) {
 	isIndex := func(token string) bool { _, err := strconv.Atoi(token); return err == nil }
 	if n := m.schema.deref(); n.get("x-slot").exists() || v == nil || len(n.allowedValues()) > 0 || !isScalar(v) ||
