@@ -16,19 +16,21 @@ var AcceptsAsDocumented = &spec.Check{
 
 A request exercises the requirements to which the document assigns its members. If one of them says
 that the server only should accept a result of a client tool or an answer to an interrupt, the
-refusal of such a request counts against it. Any other refusal counts against those of them that no accepted request exercised. If there are none, it counts against the
-requirement on the single form that distinguishes the request from the accepted ones, such as null
-for a member or its value, or on the single requirement that does so. If there is no such difference, it counts
-against the requirement on the operation.
+refusal of such a request counts against it. Any other refusal counts against those of them that no
+accepted request exercised. If there are none, it counts against the requirement on the single form
+that distinguishes the request from the accepted ones, such as null for a member or its value, or on
+the single requirement that does so. If there is no such difference, it counts against the
+requirement on the operation.
 
 A truncated response fails the check, too, if the dialect has no terminal event and the prompt does
 not ask for a failure.
 
 A request is not judged while another run of its thread may be active or waits for input, except a
-request to cancel a run that must be active because its prompt sets a duration. Nor is a request with a link that the server did not issue in this conversation, a request for a file that
-was not uploaded in it, or a request with an Expect field that is refused with status 417. An event
-that refuses the run may mean that the thread is busy. It counts against the requirement on the
-operation only if the thread had been idle for 200 ms.`,
+request to cancel a run that must be active because its prompt sets a duration. Nor is a request
+with a link that the server did not issue in this conversation, a request for a file that was not
+uploaded in it, or a request with an Expect field that is refused with status 417. An event that
+refuses the run may mean that the thread is busy. It counts against the requirement on the operation
+only if the thread had been idle for 200 ms.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		requests := validRequestsOf(p)
 		p.AtEnd(func() {

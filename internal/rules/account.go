@@ -162,9 +162,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 	case e.IsFrame():
 		x.observeFrame(e)
 		a.asked.record(x.request, e)
-		if e.Kind == spec.MessageDelta {
-			a.recordContent(e)
-		}
+		a.recordProgress(e)
 	case e.Kind == spec.BodyEnd:
 		x.bodyEnd = e
 		if a.ended = x.status() != 0 || !errors.Is(e.Err, spec.ErrClientLeft); a.ended {
@@ -210,23 +208,33 @@ func (a *exchangeTracker) recordCancel(request spec.Event) {
 type timedRun struct {
 	midpoint  time.Duration // when half of the duration had passed since the request for the run
 	contentAt time.Duration // arrival of the first content; 0 if there was none
+	endedAt   time.Duration // arrival of the terminal event; 0 if there was none
 }
 
-// recordContent records that e, an event of the current stream, shows that the run has started.
-func (a *exchangeTracker) recordContent(e spec.Event) {
+// recordProgress records what e, an event of the current stream, shows about a run in a.timedRuns.
+func (a *exchangeTracker) recordProgress(e spec.Event) {
 	key := userRunKey{threadOf(a.current.request), a.current.request.Run}
-	if run, ok := a.timedRuns[key]; ok && run.contentAt == 0 {
+	run, ok := a.timedRuns[key]
+	switch {
+	case !ok:
+		return
+	case e.Kind == spec.MessageDelta && run.contentAt == 0:
 		run.contentAt = e.At
-		a.timedRuns[key] = run
+	case isTerminal(e) && run.endedAt == 0:
+		run.endedAt = e.At
+	default:
+		return
 	}
+	a.timedRuns[key] = run
 }
 
 // isActiveDuring reports whether the run that x names was certainly active while the server
-// responded to x: some of its content had arrived before x, and the response to x ended in the
-// first half of the time that the run must last.
+// responded to x: some of its content had arrived before x, the response to x ended in the first
+// half of the time that the run must last, and the terminal event of the run had not arrived.
 func (a *exchangeTracker) isActiveDuring(x exchange) bool {
 	run, ok := a.timedRuns[userRunKey{threadOf(x.request), x.request.Run}]
-	return ok && run.contentAt > 0 && run.contentAt < x.request.At && x.bodyEnd.At < run.midpoint
+	return ok && run.contentAt > 0 && run.contentAt < x.request.At && x.bodyEnd.At < run.midpoint &&
+		(run.endedAt == 0 || run.endedAt > x.bodyEnd.At)
 }
 
 // recordAccepted updates a.runOperations, a.idleSince, a.runs and a.unread to reflect the exchange x,

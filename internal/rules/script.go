@@ -243,7 +243,8 @@ var (
 
 	ScriptError = scriptCheck("error", "asked to fail, the server fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "got no event that reports a failure; expected the run to fail before any content")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
+				"got no event that reports a failure; expected the run to fail before any content")
 			if a.failure.Kind != "" { // neither a broken transfer nor a status carries a message
 				p.Judge(a.firstDifference("", false), a.text() == "", "got text %s before the failure; expected none", quoteStart(a.text()))
 				a.judgeFailureText(p, words)
@@ -252,7 +253,8 @@ var (
 
 	ScriptErrorMid = scriptCheck("error-mid", "asked to fail midway, the server fails with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "got no event that reports a failure; expected the run to fail after some content")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
+				"got no event that reports a failure; expected the run to fail after some content")
 			if a.failure.Kind != "" {
 				a.judgeFailureText(p, words)
 			}
