@@ -124,9 +124,10 @@ type exchangeTracker struct {
 	// thread, measured from the start of the conversation.
 	idleSince map[userThreadKey]time.Duration
 	cancels   []spec.Event // the accepted requests to cancel a run, in order
-	// ownThreads contains the threads in which the server accepted a run of the user.
-	ownThreads map[userThreadKey]bool
-	timedRuns  map[userRunKey]timedRun // runs whose prompt sets a duration
+	// ownRuns contains the runs of the user that the server accepted and, with the run "", their
+	// threads.
+	ownRuns   map[userRunKey]bool
+	timedRuns map[userRunKey]timedRun // runs whose prompt sets a duration
 	// refusedCancels holds the requests to cancel a run that were refused with a status 4xx, in
 	// order.
 	refusedCancels []spec.Event
@@ -141,7 +142,7 @@ func exchangesOf(p *spec.Pass) *exchangeTracker {
 			asked: answerableItems{}, uploads: uploads, running: openRuns{}, runs: map[string]bool{},
 			runOperations: map[runOperationKey]bool{}, operations: map[userOperationKey]bool{},
 			unread: map[userRunKey]time.Duration{}, idleSince: map[userThreadKey]time.Duration{},
-			ownThreads: map[userThreadKey]bool{}, timedRuns: map[userRunKey]timedRun{},
+			ownRuns: map[userRunKey]bool{}, timedRuns: map[userRunKey]timedRun{},
 		}
 		return a, a.observe
 	})
@@ -171,7 +172,7 @@ func (a *exchangeTracker) observe(e spec.Event) {
 			x.threadBusy = a.running.mayRefuse(x.request)
 			x.acceptedBefore = a.runOperations[runOperationOf(x.request)]
 			x.knownUser = x.request.Facts().Scripted && a.operations[operationOf(x.request)]
-			x.ownThread = a.ownThreads[threadOf(x.request)]
+			x.isOwn = a.isOwn(x.request)
 			x.runActive = a.isActiveDuring(*x)
 			if x.runKnown = a.runs[x.request.Run]; a.idleSince[threadOf(x.request)] > 0 {
 				x.idle = x.request.At - a.idleSince[threadOf(x.request)]
@@ -201,6 +202,18 @@ func (a *exchangeTracker) recordCancel(request spec.Event) {
 	a.cancels = append(a.cancels, request)
 	a.running.recordCancel(request)
 	delete(a.timedRuns, userRunKey{threadOf(request), request.Run})
+}
+
+// isOwn reports whether what request names is known to be the user's: the server accepted a run of
+// the user in the thread and, if request names a run without asking for it, that run in the thread.
+// The result is false for a request that asks for a run whose id is known, because the server may
+// refuse it as a duplicate.
+func (a *exchangeTracker) isOwn(request spec.Event) bool {
+	thread := threadOf(request)
+	if isRunRequest(request) {
+		return a.ownRuns[userRunKey{thread, ""}] && !a.runs[request.Run]
+	}
+	return a.ownRuns[userRunKey{thread, request.Run}]
 }
 
 // A timedRun is a run whose prompt sets a minimum duration; see [scriptedDuration]. The times are
@@ -252,10 +265,10 @@ func (a *exchangeTracker) recordAccepted(x exchange) {
 	}
 	thread := threadOf(x.request)
 	a.idleSince[thread] = max(a.idleSince[thread], x.bodyEnd.At) // exchanges may overlap
-	if isRunRequest(x.request) {
-		a.ownThreads[thread] = true
-	}
 	run := userRunKey{thread, x.request.Run}
+	if isRunRequest(x.request) {
+		a.ownRuns[run], a.ownRuns[userRunKey{thread, ""}] = true, true
+	}
 	switch {
 	case isRunRequest(x.request) && x.request.Run != "":
 		if minimum, ok := scriptedDuration(x.request); ok && !x.request.IsStream() {

@@ -40,7 +40,7 @@ type exchange struct {
 	isFirstRead    bool       // the request is the first for the stream of a new run; see [exchangeTracker.isFirstRead]
 	acceptedBefore bool       // a request with the same key was accepted before; see [runOperationOf]
 	knownUser      bool       // the operation accepted an earlier request of the same user; only in test runs
-	ownThread      bool       // the server accepted a run of the same user in the thread
+	isOwn          bool       // the request names a thread and a run of the user; see [exchangeTracker.isOwn]
 	runActive      bool       // the run that the request names was active; see [exchangeTracker.isActiveDuring]
 	// idle is how long the thread had been idle when the request was sent: the time since the end
 	// of the last response to a request of the same user that was accepted in the thread. It is 0
@@ -381,13 +381,14 @@ func isRequestIndependentStatus(status int) bool {
 //
 // A request to cancel a run that is certainly active is not excused; see
 // [exchangeTracker.isActiveDuring]. Status 403 is not excused in a test run if the server accepted
-// an earlier request of the same user for the same operation, and a run of the user in the thread.
+// an earlier request of the same user for the same operation, and the thread and the run are the
+// user's; see [exchangeTracker.isOwn].
 //
 // Status 401 is not excused in a test run if the server has accepted an earlier request of the same
 // user for the same operation. The credentials are then valid.
 func (x exchange) isExcused() bool {
 	switch {
-	case x.status() == 401 && x.knownUser, x.status() == 403 && x.knownUser && x.ownThread:
+	case x.status() == 401 && x.knownUser, x.status() == 403 && x.knownUser && x.isOwn:
 		return false
 	case x.isCancel() && x.runActive && !isRequestIndependentStatus(x.status()):
 		return false
