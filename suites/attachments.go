@@ -36,7 +36,8 @@ func runAttachments(t *Conversation) {
 	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
 	t.completeHistory()
-	t.SendAndRead("prompt", t.PromptEvent("text", "without an image"))
+	// A history may divide an answer, so no answer may end with the text of another one.
+	t.SendAndRead("prompt", t.PromptEvent("text", "only a text"))
 	if t.HasTemplate("attach-again") && t.upload(t.BuildRequest("attach-again", spec.Event{})) {
 		other := t.PromptEvent("text", "another image")
 		other.ID, other.Type = t.LastEvent(spec.AttachmentStored).Text, image.Type

@@ -25,8 +25,8 @@ read to the end.`,
 			// A text that was not sent is not judged. An empty one may accompany a tool call.
 			if n := told[key]; n > 0 && sent[key] > 0 && m.Text != "" {
 				p.Judge(page, n <= sent[key],
-					"history of this thread has the message %q of the %s %d times; expected it at most %d times, as often as it was sent there",
-					m.Text, roleOf[m.Kind], n, sent[key])
+					"history of this thread has the message %q of the %s %s; expected it at most %s, as often as it was sent there",
+					m.Text, roleOf[m.Kind], pluralize(n, "time"), pluralize(sent[key], "time"))
 			}
 			delete(told, key)
 		}
