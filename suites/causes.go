@@ -178,14 +178,16 @@ func anyExchange(parts []ScenarioResult, matches func(exchangeSummary) bool) boo
 // Its kind is [symptomNoText] if no response contains text, and [symptomNotScripted] otherwise. Its
 // evidence is the first stream without a symptom in the scenario "text". findNotScripted returns
 // false if the agent follows the prompts, if it need not follow them, or if there is no such
-// stream.
+// stream. If the agent follows the prompts, but no stream is a run that can be read, so that nothing
+// is judged, the cause has the kind [symptomNoText].
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
-	isScripted := func(p ScenarioResult) bool { return p.Trace.Scripted }
-	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || slices.ContainsFunc(parts, isScripted) {
+	isScripted := slices.ContainsFunc(parts, func(p ScenarioResult) bool { return p.Trace.Scripted })
+	isUnreadable := !slices.ContainsFunc(parts, func(p ScenarioResult) bool { return p.Evaluation.Complete })
+	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") || isScripted && !isUnreadable {
 		return Cause{}, false
 	}
 	kind := symptomNoText
-	if anyExchange(parts, func(o exchangeSummary) bool { return o.hasText }) {
+	if !isScripted && anyExchange(parts, func(o exchangeSummary) bool { return o.hasText }) {
 		kind = symptomNotScripted
 	}
 	return findCause(kind, parts, func(p ScenarioResult, o exchangeSummary) bool {
