@@ -112,7 +112,7 @@ var scriptMutants = []*Mutant{
 		Script:   "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: '']\n",
 		KilledBy: map[string]string{"script.resume": "http.close"},
 	},
-	replyMutant("recall-finds-nothing", "reports that there is no previous message when the prompt asks for it",
+	replyMutant("recall-finds-nothing", "replies to the recall prompt as if it were the first message of the thread",
 		"recall", `[text: nothing]`, "script.recall", "message.delta"),
 	{
 		Name: "recall-repeats-prompt", Doc: "repeats the current prompt when it asks for the previous message",
