@@ -23,8 +23,8 @@ type dimension struct {
 const (
 	textDimension       = iota // the class of the texts in the main prompt
 	jsonDimension              // the class of the JSON objects in the main prompt
-	formDimension              // the form of the requests, such as the case of field names
 	connectionDimension        // whether connections are reused
+	formDimension              // the form of the requests, such as the case of field names
 	beforeDimension            // what precedes the main prompt
 	betweenDimension           // what happens between the preceding turns and the main prompt
 	readerDimension            // how the stream of the main run is read
@@ -51,8 +51,8 @@ func (t *Target) dimensions() []dimension {
 	all := []dimension{
 		textDimension:       {t.textValues()},
 		jsonDimension:       {jsonValues()},
-		formDimension:       {formValues()},
 		connectionDimension: {connectionValues},
+		formDimension:       {formValues()},
 		beforeDimension:     {beforeValues},
 		betweenDimension:    {betweenValues},
 		readerDimension:     {readerValues},

@@ -44,7 +44,7 @@ func TestCombinationIsSimplified(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts, err := suites.Run(t.Context(), suites.Target{
-		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 3, Deep: true, Only: []string{"combination-*"},
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Seed: 5, Deep: true, Only: []string{"combination-*"},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

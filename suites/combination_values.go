@@ -89,9 +89,15 @@ func (c *combinationPlayer) answerInterrupt(payload, template, answer string) {
 // askInOtherThread is like [combinationPlayer.ask], but sends the prompt in a new thread. After the
 // call, the current thread is the same as before.
 func (c *combinationPlayer) askInOtherThread(scenario, args string) {
+	c.inOtherThread(func() { c.ask(scenario, args) })
+}
+
+// inOtherThread calls send, which sends requests in a new thread. After the call, the current
+// thread is the same as before.
+func (c *combinationPlayer) inOtherThread(send func()) {
 	thread := c.Thread
 	c.Thread = c.NewID()
-	c.ask(scenario, args)
+	send()
 	c.Thread = thread
 }
 
@@ -241,7 +247,26 @@ func formValues() (all []dimensionValue) {
 		}
 		all = append(all, dimensionValue{doc: doc, apply: func(c *combinationPlayer) { c.form = f.rewrite }})
 	}
-	return all
+	return append(all,
+		dimensionValue{doc: "requests with their bodies in chunks", apply: func(c *combinationPlayer) {
+			c.inOtherThread(func() { c.acceptsForm(inChunks) })
+		}},
+		dimensionValue{doc: "with capital letters in the ids", apply: (*combinationPlayer).useNames},
+	)
+}
+
+// useNames makes [Conversation.NewID] return ids that contain capital letters and are no UUIDs, and
+// sets the current thread to such an id. It has no effect if the dialect's document does not allow
+// such ids, or if the server refuses them.
+func (c *combinationPlayer) useNames() {
+	thread := c.Thread
+	c.idPrefix = "Id-"
+	c.Thread = c.NewID()
+	if e := c.PromptEvent("text", c.word()); c.isValid("prompt", e) && c.startIfTaken("", e) {
+		c.Thread = c.NewID()
+		return
+	}
+	c.Thread, c.idPrefix = thread, ""
 }
 
 // connectionValues lists the values of [connectionDimension]: each request uses a new connection,

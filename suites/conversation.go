@@ -39,6 +39,7 @@ type Conversation struct {
 	acceptedAny bool                            // the server accepted at least one request of StartRun
 	conflicts   int                             // number of requests that StartRun has repeated
 	testsLimit  bool                            // requests may exceed the stream limit, so refused ones are not repeated
+	idPrefix    string                          // beginning of the results of NewID
 	form        func(spec.Request) spec.Request // rewrites each request for which the result is valid; nil: no rewriting
 
 	mu           sync.Mutex // guards the fields below: exchanges may overlap
@@ -319,12 +320,12 @@ func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	return r
 }
 
-// NewID returns a new random UUID (version 4) for a thread or run. The seed of the conversation
-// determines the sequence of ids.
+// NewID returns a new id for a thread or run: t.idPrefix and a random UUID (version 4). The seed of
+// the conversation determines the sequence of ids.
 func (t *Conversation) NewID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a, b := t.rng.Uint64(), t.rng.Uint64()
-	return fmt.Sprintf(
+	return t.idPrefix + fmt.Sprintf(
 		"%08x-%04x-4%03x-%x%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, 8+b>>62, b>>48&0xfff, b&0xffffffffffff)
 }

@@ -16,13 +16,14 @@ func runMemory(t *Conversation) {
 	if !ok {
 		return
 	}
+	unusual := textGenerator{make: func(w string) string { return "\n" + w + " é 🙂\nof two lines\n" }}
 	c.ask("text", c.word())
 	c.ask("text", c.word())
 	c.ask("recall", "")
 	c.ask("recall", "") // the prompt recall itself
 	for _, turn := range []struct{ scenario, args string }{
 		{"reasoning", c.word()}, {"messages", ""}, {"empty", ""}, {"contents", ""}, {"many", "20"}, {"large", "5000"},
-		{"tool", c.object()}, {"tools", ""}, {"error", c.word()}, {"error-mid", c.word()}, {"text", c.word()},
+		{"tool", c.object()}, {"tools", ""}, {"error", unusual.make(c.word())}, {"error-mid", unusual.make(c.word())}, {"text", c.word()},
 	} {
 		c.askIfSupported(turn.scenario, turn.args)
 		c.ask("recall", "")
@@ -36,18 +37,19 @@ func runMemory(t *Conversation) {
 	c.SendAndRead("prompt", spec.Event{Text: "no prompt, but " + c.word()})
 	c.ask("recall", "")
 	if c.target.supports(needsClientTool) {
-		c.askClientTool(c.object(), c.word())
+		c.askClientTool(c.object(), longText(c.word(), 300))
 		c.ask("recall", "")
 	}
 	if c.target.supports(needsInterrupt) {
 		c.askInterrupt(c.object(), c.word())
 		c.ask("recall", "")
 	}
-	c.ask("text", c.word())
+	c.ask("text", unusual.make(c.word()))
 	if !c.target.lacksCapability("refusals") {
 		c.sendRefused()
 		c.ask("recall", "")
 		for _, r := range c.invalidMembers() {
+			c.ask("text", unusual.make(c.word()))
 			c.Send(r)
 			c.ask("recall", "")
 		}
@@ -122,7 +124,8 @@ func runTwice(t *Conversation) {
 	}
 	t.noteNewThread()
 	c.keepAlive()
-	same, sameObject := c.word(), c.object()
+	c.useNames()
+	same, sameObject := "\n "+c.word()+" \n", c.object()
 	for i := range 2 {
 		c.ask("text", same)
 		c.askIfSupported("tool", sameObject)
@@ -133,6 +136,7 @@ func runTwice(t *Conversation) {
 		for _, scenario := range []string{"messages", "empty", "contents", "tools"} {
 			c.askIfSupported(scenario, "")
 		}
+		c.askForState()
 		if slices.Contains(c.dialect.Kinds(), spec.StepStart) {
 			c.askIfSupported("steps", "")
 		}
@@ -144,6 +148,7 @@ func runTwice(t *Conversation) {
 			c.askClientTool(c.object(), c.word())
 		}
 		c.askIfSupported("error-mid", c.word())
+		c.askForState()
 		c.askIfSupported("slow", "6 100")
 		if c.target.supports(needsInterrupt) {
 			c.askInterrupt(c.object(), c.word())
@@ -151,4 +156,15 @@ func runTwice(t *Conversation) {
 		c.askIfSupported("many", fmt.Sprint(3+i))
 	}
 	c.completeHistory()
+}
+
+// askForState sends a request with a state, and with a prompt that makes the agent add a member to
+// it whose name needs escapes in a JSON Pointer (RFC 6901). It sends nothing if the target does not
+// support the prompt.
+func (c *combinationPlayer) askForState() {
+	if c.canSend("state") {
+		e := c.PromptEvent("state", `[{"op":"add","path":"/a~1b~0c","value":`+jsonText(c.word())+`}]`)
+		e.State = c.object()
+		c.SendAndRead("state", e)
+	}
 }

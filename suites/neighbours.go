@@ -156,7 +156,7 @@ func similarNames(id string) []string {
 	}
 }
 
-// runSimilarThreads plays the similar-threads scenario. It uses several threads whose ids are
+// runSimilarThreads plays the similar-threads scenario on reused connections. It uses several threads whose ids are
 // similar: UUIDs and, if the dialect's document allows them, other strings. In each thread, it asks
 // for the previous message, sends another message, and finally asks again and requests the history.
 // Checks verify that each thread contains only its own messages. If the server refuses an id,
@@ -166,6 +166,7 @@ func runSimilarThreads(t *Conversation) {
 	if !t.target.isScripted { // checks cannot judge the replies
 		return
 	}
+	t.keepAlive()
 	ids := append([]string{t.Thread}, similarIDs(t.Thread)...)
 	t.Thread = "Thread-" + t.Thread
 	if t.isValid("prompt", t.PromptEvent("recall", "")) {

@@ -61,7 +61,8 @@ const maxQuotedEnd = 4096
 
 // runPayloads plays the payloads scenario on reused connections. It sends texts of many kinds, one
 // of which is the event that ended the previous run, and asks for the previous message after each.
-// Then it requests the history. Finally, it sends each of the [rarePrompts] in a new thread.
+// Then it requests the history, and sends each of the [rarePrompts] in a new thread. Finally, it
+// sends long texts with their bodies in chunks, unless the server refuses such requests.
 func runPayloads(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "payload")
 	if !ok {
@@ -93,6 +94,27 @@ func runPayloads(t *Conversation) {
 			c.askIfSupported("recall", "")
 		}
 	}
+	if c.Thread = c.NewID(); c.acceptsForm(inChunks) {
+		for _, s := range slices.Concat(longSamples[:1], joinedSamples()) {
+			c.ask("text", s.make(c.word()))
+			c.askIfSupported("recall", "")
+		}
+		c.askIfPossible("conformance:text " + longText(c.word(), rareLength))
+	}
+}
+
+// acceptsForm makes the conversation send all further requests in a form that HTTP allows, but that
+// a server need not support. If the server refuses a prompt in this form, acceptsForm removes the
+// exchange from the recording, leaves the form of further requests as it was, and returns false.
+func (c *combinationPlayer) acceptsForm(form func(spec.Request) spec.Request) bool {
+	n, before := c.exchangeCount(), c.form
+	c.form = form
+	if c.ask("text", c.word()); c.hasFollowedLastRequest() {
+		return true
+	}
+	c.forget(n)
+	c.form = before
+	return false
 }
 
 // rarePrompts are prompts that some frameworks or databases cannot store or answer, and that a
@@ -147,7 +169,7 @@ var edgeSamples = []textGenerator{
 // Those of the last two classes consist mostly of characters that have several code units in UTF-8,
 // and one of them also in UTF-16, so that the end of a buffer may split a character.
 var longSamples = []textGenerator{
-	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
+	{"a text of 4,097 bytes between white space", func(w string) string { return "\n" + longText(w, 4095) + " " }},
 	{"a text of a letter and 4,900 emoji", func(w string) string { return w[len(w)-1:] + strings.Repeat("🚀", 4900) }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
@@ -286,23 +308,25 @@ func runPayloadsOfTools(t *Conversation) {
 	c.tryInNewThread(func() { c.askClientTool(c.object(), c.word()) })
 }
 
-// runPayloadsAfterTurns plays the payloads-after scenario. For each of the [beforeValues] that the
-// target supports, it plays the turn in a new thread, asks for a long text and for a tool call, and
-// plays the turn again. After a pause, it asks in each of these threads for a text with other words
-// and for the previous message. A buffer or a flag that is not reset after the turn may affect
-// these replies. The pause gives the server time to notice that the client has left a stream.
+// runPayloadsAfterTurns plays the payloads-after scenario on reused connections. For each of the
+// [beforeValues] that the target supports, it plays the turn several times in a new thread:
+// directly before it asks for a long text, for a tool call and for two messages, and once more.
+// After a pause, it asks in each of these threads for a text with other words and for the previous
+// message. A buffer or a flag that is not reset after the turn may affect these replies. The pause
+// gives the server time to notice that the client has left a stream.
 func runPayloadsAfterTurns(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "after")
 	if !ok {
 		return
 	}
+	c.keepAlive()
 	joined := joinedSamples()
 	text := textGenerator{"several texts and a long one", func(word string) string {
 		var texts []string
 		for _, s := range joined {
 			texts = append(texts, s.make(word))
 		}
-		return strings.Join(append(texts, longText(word, 4500)), "\n")
+		return strings.Join(append(texts, longText(word, 4500)+" "), "\n")
 	}}
 	if !c.target.fitsInPrompt(text) {
 		return
@@ -318,6 +342,10 @@ func runPayloadsAfterTurns(t *Conversation) {
 		c.ask("text", text.make(c.word()))
 		c.askIfSupported("tool", objects[len(objects)-1].make(c.word()))
 		turn.apply(c)
+		c.askIfSupported("tool", c.object())
+		turn.apply(c)
+		c.askIfSupported("messages", "")
+		turn.apply(c)
 		threads = append(threads, c.Thread)
 	}
 	c.Sleep(silence)
@@ -332,14 +360,16 @@ func runPayloadsAfterTurns(t *Conversation) {
 // absence of a payload.
 var emptyPayloads = []string{"false", "0", `""`, "[]", "{}"}
 
-// runPayloadsOfInterrupts plays the payloads-interrupts scenario. It asks for interrupts with many
-// kinds of payloads, and answers them with many kinds of texts, in each form of answer for which
-// the dialect has a template. One of the answers is longer than 65,536 bytes.
+// runPayloadsOfInterrupts plays the payloads-interrupts scenario on reused connections. It asks for
+// interrupts with many kinds of payloads, and answers them with many kinds of texts, before and
+// after a run that fails, and with other values for which the dialect has a template. One of the
+// answers is longer than 65,536 bytes.
 func runPayloadsOfInterrupts(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "interrupt")
 	if !ok {
 		return
 	}
+	c.keepAlive()
 	objects := objectSamples()
 	samples := slices.Concat(edgeSamples, joinedSamples(), parsedSamples(), longSamples[:1], []textGenerator{yesSample})
 	for _, template := range []string{"resume", "resume-text"} {
@@ -347,10 +377,19 @@ func runPayloadsOfInterrupts(t *Conversation) {
 			continue
 		}
 		for i, s := range samples {
+			if i == len(samples)/2 {
+				c.askIfSupported("error", c.word())
+			}
 			c.answerInterrupt(objects[i%len(objects)].make(c.word()), template, s.make(c.word()))
 		}
+		c.answerInterrupt(c.object(), template, "")
+		c.answerInterrupt(c.object(), template, edgeSamples[0].make(c.word()))
 	}
-	c.askInterrupt(c.object(), "")
+	for _, template := range []string{"resume-cancelled", "resume-false", "resume-empty"} {
+		if c.canSend(template) {
+			c.answerInterrupt(c.object(), template, c.word())
+		}
+	}
 	c.askInterrupt(`["`+c.word()+`",[1,null,{}]]`, c.word())
 	c.askInterrupt(jsonText(c.word()+" e\u0301 \u00e9 \u212b"), c.word())
 	for _, payload := range emptyPayloads {

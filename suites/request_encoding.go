@@ -56,12 +56,22 @@ var requestForms = []equivalentRequestForm{
 	{"with the members of its JSON in another order", func(r spec.Request) spec.Request {
 		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, jsonText) })
 	}},
-	{"with escaped characters in its JSON", func(r spec.Request) spec.Request {
-		if len(r.Body) > maxEscapedBody {
-			return r
-		}
-		return withJSON(r, func(v any) []byte { return appendReversed(nil, v, escapeAll) })
-	}},
+	{"with escaped characters in its JSON", withEscapes},
+}
+
+// withEscapes returns a copy of r in which each character of its JSON is escaped. It returns r if
+// the body is not JSON or larger than [maxEscapedBody].
+func withEscapes(r spec.Request) spec.Request {
+	if len(r.Body) > maxEscapedBody {
+		return r
+	}
+	return withJSON(r, func(v any) []byte { return appendReversed(nil, v, escapeAll) })
+}
+
+// inChunks returns a copy of r with its body in chunks (RFC 9112, section 7.1) and with escapes; see
+// [withEscapes]. A server may refuse it, because it has no Content-Length (RFC 9110, status 411).
+func inChunks(r spec.Request) spec.Request {
+	return withBodyField(withEscapes(r), "Transfer-Encoding", "chunked")
 }
 
 // maxEscapedBody is the maximum size, in bytes, of a body whose characters are escaped. Escaping

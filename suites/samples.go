@@ -74,8 +74,8 @@ var textSamples = []textGenerator{
 	{"a text of 256 bytes", func(w string) string { return longText(w, 256) }},
 	{"a text of 1,025 bytes", func(w string) string { return longText(w, 1025) }},
 	{"a text of 4,096 bytes", func(w string) string { return longText(w, 4096) }},
-	{"a text of 4,097 bytes", func(w string) string { return longText(w, 4097) }},
-	{"a text of 65,537 bytes", func(w string) string { return longText(w, 65537) }},
+	{"a text of 4,097 bytes between line feeds", func(w string) string { return "\n" + longText(w, 4095) + "\n" }},
+	{"a text of 65,537 bytes between spaces", func(w string) string { return " " + longText(w, 65535) + " " }},
 	{"a text of 65,536 bytes of three-byte characters", func(w string) string { return w + strings.Repeat("世", 65536/3) }},
 }
 

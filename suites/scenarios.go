@@ -293,7 +293,7 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "stop", Doc: "a cancel request after the stream of a run has ended, one during a stream, and a run after that",
+		Name: "stop", Doc: "a cancel request after the stream of a run has ended, and two during streams, each followed by a run",
 		Capability: "cancel", Templates: []string{"prompt", "cancel"}, UnlessTemplate: "listen",
 		Run: func(t *Conversation) { // the documents leave open how the stream of a cancelled run ends
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
@@ -301,7 +301,10 @@ var singleUserScenarios = []Scenario{
 			if !t.target.lacksCapability("recall") {
 				t.SendAndRead("prompt", t.PromptEvent("recall", ""))
 			}
-			if !t.target.lacksCapability("slow") {
+			for range 2 {
+				if t.target.lacksCapability("slow") {
+					break
+				}
 				t.Run = t.NewID()
 				stream := t.BuildRequest("prompt", t.PromptEvent("slow", "40 50"))
 				t.DuringStream(stream, 4, func() { t.SendTemplate("cancel", spec.Event{}) })
@@ -360,12 +363,15 @@ func (t *Conversation) isValid(template string, e spec.Event) bool {
 }
 
 // runNoThread plays the no-thread scenario on reused connections. It sends prompts without a thread
-// id, if the dialect's document allows them; each starts a new thread. The last one asks for the
-// previous message, which does not exist in a new thread. If the document also allows null as the
-// thread id, runNoThread sends the prompts again with null.
+// id, if the dialect's document allows them; each starts a new thread. The last but one makes the
+// run fail, and the last one asks for the previous message, which does not exist in a new thread.
+// If the document also allows null as the thread id, runNoThread sends the prompts again with null.
 func runNoThread(t *Conversation) {
 	t.keepAlive()
 	prompts := []spec.Event{t.PromptEvent("text", "one"), t.PromptEvent("text", "two")}
+	if !t.target.lacksCapability("error") {
+		prompts = append(prompts, t.PromptEvent("error", "scripted failure"))
+	}
 	if !t.target.lacksCapability("recall") {
 		prompts = append(prompts, t.PromptEvent("recall", ""))
 	}

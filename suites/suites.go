@@ -310,7 +310,10 @@ func (t *Target) promptText(scenario, words string) string {
 	if slices.Contains(promptsWithoutArguments, scenario) {
 		words = ""
 	}
-	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
+	if words == "" {
+		return "conformance:" + scenario
+	}
+	return "conformance:" + scenario + " " + words
 }
 
 // promptsWithoutArguments lists the names of the test prompts that have no arguments

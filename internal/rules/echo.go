@@ -67,13 +67,15 @@ var CreatesThread = &spec.Check{
 					judged = true
 					p.Judge(e, false, "server names the thread %q after %q in the same run; expected one id", e.Thread, thread)
 				}
-				if judged || e.Kind != spec.RunEnd {
+				if judged || e.Kind != spec.RunEnd && e.Kind != spec.RunError {
 					return
 				}
 				judged = true
-				p.Judge(e, thread != "",
-					"neither the request nor an event of the response has a thread id; expected the server to assign one")
-				if len(made) > 0 {
+				if e.Kind == spec.RunEnd {
+					p.Judge(e, thread != "",
+						"neither the request nor an event of the response has a thread id; expected the server to assign one")
+				}
+				if len(made) > 0 && thread != "" {
 					p.Judge(e, !made[thread],
 						"server assigned the thread id %q, as to an earlier request that names no thread; expected a new one", thread)
 				}

@@ -52,7 +52,7 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder, idle *reusabl
 	written := make(chan error, 1)
 	go func() {
 		// If this fails, a response that the server sent before closing still counts.
-		first, rest := splitCharacter(m.body)
+		first, rest := splitCharacter(m.http1Body())
 		err := writeTo(conn, append(m.http1Head(), first...), h.watchdog)
 		if err == nil && len(rest) > 0 {
 			time.Sleep(splitPause)

@@ -82,6 +82,9 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	}
 	if len(m.body) > 0 {
 		r.ContentLength = int64(len(m.body))
+		if m.isChunked {
+			r.ContentLength = -1
+		}
 		r.Body = io.NopCloser(idleResetReader{bytes.NewReader(m.body), w})
 	}
 	return r.WithContext(w.ctx)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -213,5 +215,33 @@ func TestRecordIsACopy(t *testing.T) {
 	r.Header[0].Value = "changed"
 	if x.Request.Header.Get("A") != "b" || string(x.Request.Body) != "abc" {
 		t.Errorf("recorded %q, %q", x.Request.Header, x.Request.Body)
+	}
+}
+
+func TestChunkedRequest(t *testing.T) {
+	type received struct {
+		body   string
+		length int64
+		err    error
+	}
+	var got received
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		got = received{string(body), r.ContentLength, err}
+	}))
+	defer srv.Close()
+	base, err := url.Parse(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1, requestChunkSize, 3*requestChunkSize + 1} {
+		want := strings.Repeat("é", size/2) + "x"
+		r := spec.Request{Method: "POST", Target: "/", Header: spec.Header{{Name: "transfer-encoding", Value: "Chunked"}}, Body: []byte(want)}
+		if x := do(t, Config{Base: base}, r, StopWhen{}); x.Response.Status != 200 {
+			t.Fatalf("status %d, want 200", x.Response.Status)
+		}
+		if got != (received{body: want, length: -1}) {
+			t.Errorf("the server received %d bytes with length %d and error %v, want %d bytes in chunks", len(got.body), got.length, got.err, len(want))
+		}
 	}
 }

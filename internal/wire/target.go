@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,6 +24,7 @@ type outgoingRequest struct {
 	method, scheme, host, path string      // path is the request target, with the query
 	fields                     spec.Header // without Host, Content-Length and Transfer-Encoding
 	body                       []byte
+	isChunked                  bool // the body is sent in chunks (RFC 9112 section 7.1); in HTTP/2, without its length
 }
 
 // newMessage returns the request r in the form in which it is sent: with the header fields of
@@ -60,6 +63,7 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	if !all.Has("User-Agent") {
 		all = append(all, spec.HeaderField{Name: "User-Agent", Value: userAgent})
 	}
+	m.isChunked = len(m.body) > 0 && strings.EqualFold(all.Get("Transfer-Encoding"), "chunked")
 	m.fields = all.Without("Host").Without("Content-Length").Without("Transfer-Encoding")
 	return m, nil
 }
@@ -72,12 +76,34 @@ func (m *outgoingRequest) http1Head() []byte {
 	for _, f := range m.fields {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}
-	if len(m.body) > 0 || m.method == "POST" || m.method == "PUT" || m.method == "PATCH" {
+	switch {
+	case m.isChunked:
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	case len(m.body) > 0 || m.method == "POST" || m.method == "PUT" || m.method == "PATCH":
 		b.WriteString("Content-Length: " + strconv.Itoa(len(m.body)) + "\r\n")
 	}
 	b.WriteString("\r\n")
 	return []byte(b.String())
 }
+
+// http1Body returns the body of the request as sent in HTTP/1.1. If it is chunked, each chunk has
+// at most [requestChunkSize] bytes.
+func (m *outgoingRequest) http1Body() []byte {
+	if !m.isChunked {
+		return m.body
+	}
+	var b bytes.Buffer
+	w := httputil.NewChunkedWriter(&b)
+	for chunk := range slices.Chunk(m.body, requestChunkSize) {
+		_, _ = w.Write(chunk) // writing to a bytes.Buffer cannot fail
+	}
+	w.Close()
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// requestChunkSize is the maximum size, in bytes, of the chunks of a request body.
+const requestChunkSize = 1000
 
 // joinTarget appends target to the path of base, the base URL, and returns the resulting request
 // target. It does not normalize either of them. If target is empty, the result is the target of

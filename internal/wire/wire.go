@@ -204,7 +204,8 @@ func (e *ClientSideError) Unwrap() error { return e.Err }
 // of the base URL byte for byte, and header fields keep their order and spelling (except in
 // HTTP/2). The client adds Host and the fields of Config.Header, and adds User-Agent if the request
 // has none. It replaces any Content-Length and Transfer-Encoding with a Content-Length that fits
-// the body. The Exchange refers to r.Body, which must not be modified afterwards.
+// the body, except "Transfer-Encoding: chunked", with which it sends the body in chunks. The
+// Exchange refers to r.Body, which must not be modified afterwards.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: r, At: time.Since(c.started)}
 	x.Request.Header = slices.Clone(r.Header)
