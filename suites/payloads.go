@@ -100,6 +100,7 @@ func runPayloads(t *Conversation) {
 			c.askIfSupported("recall", "")
 		}
 		c.askIfPossible("conformance:text " + longText(c.word(), rareLength))
+		c.completeHistory()
 	}
 }
 
@@ -275,17 +276,19 @@ func objectSamples() (all []jsonGenerator) {
 
 // runPayloadsOfTools plays the payloads-tools scenario. It asks for tool calls with many kinds of
 // arguments, and sends many kinds of tool results. One of the arguments and one of the results are
-// longer than 65,536 bytes. Finally, it offers a client tool with the name of the server's own
-// tool.
+// longer than 65,536 bytes. It requests the history of the first calls. Finally, it offers a client
+// tool with the name of the server's own tool.
 func runPayloadsOfTools(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "tool")
 	if !ok {
 		return
 	}
+	t.noteNewThread()
 	objects := objectSamples()
 	for _, s := range objects {
 		c.askIfSupported("tool", s.make(c.word()))
 	}
+	c.completeHistory()
 	if !c.target.lacksCapability("tool") {
 		c.Thread = c.NewID()
 		c.askIfPossible(c.target.promptText("tool", `{"text":`+jsonText(longText(c.word(), rareLength))+`}`))
@@ -312,7 +315,7 @@ func runPayloadsOfTools(t *Conversation) {
 // [beforeValues] that the target supports, it plays the turn several times in a new thread:
 // directly before it asks for a long text, for a tool call and for two messages, and once more.
 // After a pause, it asks in each of these threads for a text with other words and for the previous
-// message. A buffer or a flag that is not reset after the turn may affect these replies. The pause
+// message, and requests the history. A buffer or a flag that is not reset after the turn may affect these replies. The pause
 // gives the server time to notice that the client has left a stream.
 func runPayloadsAfterTurns(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "after")
@@ -326,7 +329,7 @@ func runPayloadsAfterTurns(t *Conversation) {
 		for _, s := range joined {
 			texts = append(texts, s.make(word))
 		}
-		return strings.Join(append(texts, longText(word, 4500)+" "), "\n")
+		return " \n" + strings.Join(append(texts, longText(word, 4500)+" "), "\n")
 	}}
 	if !c.target.fitsInPrompt(text) {
 		return
@@ -338,6 +341,7 @@ func runPayloadsAfterTurns(t *Conversation) {
 			continue
 		}
 		c.Thread = c.NewID()
+		t.noteNewThread()
 		turn.apply(c)
 		c.ask("text", text.make(c.word()))
 		c.askIfSupported("tool", objects[len(objects)-1].make(c.word()))
@@ -354,6 +358,7 @@ func runPayloadsAfterTurns(t *Conversation) {
 		c.ask("text", text.make(c.word()))
 		c.askIfSupported("recall", "")
 	}
+	c.completeHistories(threads)
 }
 
 // emptyPayloads are payloads of interrupts, as JSON text, that an incorrect server may treat as the

@@ -75,7 +75,7 @@ func runForms(t *Conversation) {
 		}
 		c.Thread = c.NewID()
 		for k, prompt := range []struct{ scenario, args string }{
-			{"text", samples[i%len(samples)].make(c.word())}, {"error", c.word()}, {"tool", c.object()}, {"error-mid", c.word()},
+			{"text", " \n" + samples[i%len(samples)].make(c.word()) + "\n "}, {"error", c.word()}, {"tool", c.object()}, {"error-mid", c.word()},
 		} {
 			isLeftOut := !c.target.Deep && (uint64(i+k)+c.target.Seed)%2 == 0
 			if isLeftOut || c.target.lacksCapability(prompt.scenario) {
