@@ -315,8 +315,8 @@ func runPayloadsOfTools(t *Conversation) {
 // [beforeValues] that the target supports, it plays the turn several times in a new thread:
 // directly before it asks for a long text, for a tool call and for two messages, and once more.
 // After a pause, it asks in each of these threads for a text with other words and for the previous
-// message, and requests the history. A buffer or a flag that is not reset after the turn may affect these replies. The pause
-// gives the server time to notice that the client has left a stream.
+// message, and requests the history. A buffer or a flag that is not reset after the turn may affect
+// these replies. The pause gives the server time to notice that the client has left a stream.
 func runPayloadsAfterTurns(t *Conversation) {
 	c, ok := newPayloadPlayer(t, "after")
 	if !ok {
